@@ -419,34 +419,40 @@ CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
 }
 
 /* All peers are mapped. */
-struct ch_route;
+struct ch_link;
 
-CH_FN void ch_route_put(struct ch_route *route, void *there, const void *src, size_t bytes)
+CH_FN void ch_link_post(struct ch_link *link, void *there, const void *src, size_t bytes)
 {
-    (void)route, (void)there, (void)src, (void)bytes;
+    (void)link, (void)there, (void)src, (void)bytes;
 }
 
-CH_FN void ch_route_say(struct ch_route *route, uint64_t *there, uint64_t value,
-                        enum ch_sense sense)
+CH_FN void ch_link_post_word(struct ch_link *link, uint64_t *there, uint64_t value,
+                             enum ch_sense sense)
 {
-    (void)route, (void)there, (void)value, (void)sense;
+    (void)link, (void)there, (void)value, (void)sense;
 }
 
-CH_FN chorus_status ch_route_flush(struct ch_route *route)
+CH_FN void ch_link_post_signal(struct ch_link *link, void *there, const void *src, size_t bytes,
+                               uint64_t *word, uint64_t value, enum ch_sense sense)
 {
-    (void)route;
+    (void)link, (void)there, (void)src, (void)bytes, (void)word, (void)value, (void)sense;
+}
+
+CH_FN chorus_status ch_link_flush(struct ch_link *link)
+{
+    (void)link;
     return CHORUS_OK;
 }
 
-CH_FN int ch_route_receive(struct ch_route *route, void *slot, void *dst, size_t bytes)
+CH_FN int ch_link_receive(struct ch_link *link, void *slot, void *dst, size_t bytes)
 {
-    (void)route, (void)slot, (void)dst, (void)bytes;
+    (void)link, (void)slot, (void)dst, (void)bytes;
     return 0;
 }
 
-CH_FN int ch_route_received(struct ch_route *route)
+CH_FN int ch_link_received(struct ch_link *link)
 {
-    (void)route;
+    (void)link;
     return 0;
 }
 

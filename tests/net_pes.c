@@ -63,8 +63,8 @@ void net_pe_share(struct net_pe *pe, char *part, size_t bytes, uint64_t key,
     EXPECT(pe->boot->ops->exchange(pe->boot, &mine, sizeof(mine), -1, all, NULL) == CHORUS_OK);
     for (uint32_t i = 0; i < pe->n; i++) {
         there_out[i] = all[i].there;
-        if (i != pe->me && (pe->ops->caps(pe->net) & CH_NET_KEYS) != 0)
-            EXPECT(pe->ops->learn(pe->net, i, all[i].there, bytes, all[i].key) == CHORUS_OK);
+        if (i != pe->me && (pe->ops->caps(pe->ep) & CH_LINK_KEYS) != 0)
+            EXPECT(pe->ops->learn(pe->ep, i, all[i].there, bytes, all[i].key) == CHORUS_OK);
     }
 }
 
@@ -89,23 +89,23 @@ static void map_peers(struct net_pe *pe)
 
 static void meet_network(struct net_pe *pe, unsigned char secret)
 {
-    char mine[CH_NET_CARD_BYTES], all[PES_MAX][CH_NET_CARD_BYTES];
-    struct ch_net_terms terms = {.options = &pe->options,
-                                 .me = pe->me,
-                                 .n = pe->n,
-                                 .nodes = pe->nodes,
-                                 .hosts = pe->hosts,
-                                 .maps = pe->maps,
-                                 .door = &pe->door};
+    char mine[CH_LINK_ADDRESS_BYTES], all[PES_MAX][CH_LINK_ADDRESS_BYTES];
+    struct ch_link_terms terms = {.options = &pe->options,
+                                  .me = pe->me,
+                                  .n = pe->n,
+                                  .nodes = pe->nodes,
+                                  .hosts = pe->hosts,
+                                  .maps = pe->maps,
+                                  .door = &pe->door};
 
     memset(terms.secret, secret, sizeof(terms.secret));
-    EXPECT(pe->ops->open(&terms, &pe->net) == CHORUS_OK);
-    pe->ops->card(pe->net, mine);
+    EXPECT(pe->ops->open(&terms, &pe->ep) == CHORUS_OK);
+    pe->ops->address(pe->ep, mine);
     EXPECT(pe->boot->ops->exchange(pe->boot, mine, sizeof(mine), -1, all, NULL) == CHORUS_OK);
-    EXPECT(pe->ops->meet(pe->net, (const char(*)[CH_NET_CARD_BYTES])all) == CHORUS_OK);
+    EXPECT(pe->ops->meet(pe->ep, (const char(*)[CH_LINK_ADDRESS_BYTES])all) == CHORUS_OK);
 }
 
-void net_pe_open(struct net_pe *pe, struct ch_boot *boot, const struct ch_net_ops *ops,
+void net_pe_open(struct net_pe *pe, struct ch_boot *boot, const struct ch_link_ops *ops,
                  size_t bytes, unsigned char secret)
 {
     uint64_t key = 0;
@@ -126,13 +126,13 @@ void net_pe_open(struct net_pe *pe, struct ch_boot *boot, const struct ch_net_op
     }
     map_peers(pe);
     meet_network(pe, secret);
-    EXPECT(ops->attach(pe->net, pe->memory, bytes, &key) == CHORUS_OK);
+    EXPECT(ops->attach(pe->ep, pe->memory, bytes, &key) == CHORUS_OK);
     net_pe_share(pe, pe->memory, bytes, key, pe->there);
 }
 
 void net_pe_close(struct net_pe *pe)
 {
-    pe->ops->close(pe->net);
+    pe->ops->close(pe->ep);
     for (uint32_t i = 0; i < pe->n; i++)
         (void)munmap(pe->there[i] + pe->maps[i], pe->bytes);
 }
@@ -140,7 +140,7 @@ void net_pe_close(struct net_pe *pe)
 bool net_pe_step(struct net_pe *pe)
 {
     bool has_moved = false;
-    const chorus_status st = pe->ops->progress(pe->net, &has_moved);
+    const chorus_status st = pe->ops->progress(pe->ep, &has_moved);
 
     EXPECT(st == CHORUS_OK);
     if (!has_moved) (void)sched_yield();
@@ -166,13 +166,13 @@ void net_pe_meet(struct net_pe *pe)
 
 void net_pe_sent(struct net_pe *pe, uint32_t ctx, uint32_t to)
 {
-    while (!pe->ops->is_sent(pe->net, ctx, to) && net_pe_step(pe))
+    while (!pe->ops->is_sent(pe->ep, ctx, to) && net_pe_step(pe))
         ;
 }
 
 void net_pe_done(struct net_pe *pe, uint32_t ctx, uint32_t to)
 {
-    while (!pe->ops->is_done(pe->net, ctx, to) && net_pe_step(pe))
+    while (!pe->ops->is_done(pe->ep, ctx, to) && net_pe_step(pe))
         ;
 }
 
@@ -188,7 +188,7 @@ chorus_status net_pe_fails(struct net_pe *pe)
     bool has_moved;
 
     while (st == CHORUS_OK) {
-        st = pe->ops->progress(pe->net, &has_moved);
+        st = pe->ops->progress(pe->ep, &has_moved);
         (void)sched_yield();
     }
     return st;

@@ -5,7 +5,7 @@
 #define CH_TEST_NET_PES_H
 
 #include "heap_pes.h"
-#include "transport/net.h"
+#include "transport/link.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,10 +15,10 @@ enum { NET_PES_MAX = 4 };
 
 struct net_pe {
     struct ch_boot *boot;
-    const struct ch_net_ops *ops;
+    const struct ch_link_ops *ops;
     struct ch_options options;
     struct ch_door door;
-    struct ch_net *net;
+    struct ch_endpoint *ep;
     uint32_t me, n, next, before; /* neighbours in a ring */
     ptrdiff_t maps[NET_PES_MAX];
     uint32_t nodes[NET_PES_MAX];
@@ -29,9 +29,18 @@ struct net_pe {
 };
 
 /* Collective. The secret is of this byte. */
-void net_pe_open(struct net_pe *pe, struct ch_boot *boot, const struct ch_net_ops *ops,
+void net_pe_open(struct net_pe *pe, struct ch_boot *boot, const struct ch_link_ops *ops,
                  size_t bytes, unsigned char secret);
 void net_pe_close(struct net_pe *pe); /* not collective */
+
+/* The peer's word becomes this value, after the puts before it. */
+static inline void net_put_word(const struct ch_link_ops *ops, struct ch_endpoint *ep,
+                                uint32_t ctx, uint32_t pe, uint64_t *word, uint64_t value)
+{
+    const struct ch_put_signal put = {.word = word, .op = CH_AMO_SET, .value = value};
+
+    (void)ops->put_signal(ep, ctx, pe, &put);
+}
 
 /* Share the key of one more part, which each PE attached at its `part`. */
 void net_pe_share(struct net_pe *pe, char *part, size_t bytes, uint64_t key,

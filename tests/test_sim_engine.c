@@ -480,8 +480,8 @@ static const uint32_t two_hosts[] = {0, 1};
 static void put_far(void)
 {
     put(0, 7);
-    ch_route_put(sim_route(0, 1), sim_memory(1) + DATA, sim_memory(0) + DATA, 8);
-    ch_route_say(sim_route(0, 1), word(1, WORD), 1, CH_DATA);
+    ch_link_post(sim_link(0, 1), sim_memory(1) + DATA, sim_memory(0) + DATA, 8);
+    ch_link_post_word(sim_link(0, 1), word(1, WORD), 1, CH_DATA);
 }
 
 static void put_then_say(uint32_t pe, uint32_t lane)
@@ -489,7 +489,7 @@ static void put_then_say(uint32_t pe, uint32_t lane)
     (void)lane;
     if (pe == 0) {
         put_far();
-        (void)ch_route_flush(sim_route(0, 1));
+        (void)ch_link_flush(sim_link(0, 1));
         put(0, 8);
     } else {
         hear(1, 1);
@@ -513,8 +513,8 @@ static void say_alone(uint32_t pe, uint32_t lane)
     (void)lane;
     if (pe == 0) {
         put(0, 7);
-        ch_route_put(sim_route(0, 1), sim_memory(1) + DATA, sim_memory(0) + DATA, 8);
-        ch_sim_route_say(sim_route(0, 1), word(1, WORD), 1, CH_DATA); /* without a flush */
+        ch_link_post(sim_link(0, 1), sim_memory(1) + DATA, sim_memory(0) + DATA, 8);
+        sim_link_word(sim_link(0, 1), word(1, WORD), 1, CH_DATA); /* without a flush */
     } else {
         hear(1, 1);
         (void)get(1);
@@ -525,10 +525,10 @@ static void say_alone(uint32_t pe, uint32_t lane)
 static void say_elsewhere(bool flushes)
 {
     put(0, 7);
-    ch_route_put(sim_route(0, 1), sim_memory(1) + DATA, sim_memory(0) + DATA, 8);
-    if (flushes) (void)ch_route_flush(sim_route(0, 1));
-    ch_route_say(sim_route_in(1, 0, 1), word(1, WORD), 1, CH_DATA);
-    (void)ch_route_flush(sim_route(0, 1)); /* the run does not end before the put */
+    ch_link_post(sim_link(0, 1), sim_memory(1) + DATA, sim_memory(0) + DATA, 8);
+    if (flushes) (void)ch_link_flush(sim_link(0, 1));
+    ch_link_post_word(sim_link_in(1, 0, 1), word(1, WORD), 1, CH_DATA);
+    (void)ch_link_flush(sim_link(0, 1)); /* the run does not end before the put */
 }
 
 static void say_in_another_context(uint32_t pe, uint32_t lane)
@@ -556,7 +556,7 @@ static void say_in_another_context_once_flushed(uint32_t pe, uint32_t lane)
 static void post_astray(uint32_t pe, uint32_t lane)
 {
     (void)lane;
-    if (pe == 0) ch_route_say(sim_route(0, 1), word(0, WORD), 1, CH_DATA);
+    if (pe == 0) ch_link_post_word(sim_link(0, 1), word(0, WORD), 1, CH_DATA);
 }
 
 static void say_nothing(uint32_t pe, uint32_t lane)
@@ -614,16 +614,16 @@ static uint64_t before[ADDERS][ADDS];
 /* Two PEs add by their CPU, two by a link; PE 0 has nothing else to do, or is gone already. */
 static void add_together(uint32_t pe, uint32_t lane)
 {
-    struct ch_route *const route = sim_route(pe, 0);
+    struct ch_link *const link = sim_link(pe, 0);
 
     (void)lane;
     for (int i = 0; i < ADDS; i++) {
-        if (route == NULL)
+        if (link == NULL)
             before[pe][i] = sim_word_add(word(0, WORD), 1);
         else
-            sim_route_add(route, word(0, WORD), 1, &before[pe][i]);
+            sim_link_add(link, word(0, WORD), 1, &before[pe][i]);
     }
-    if (route != NULL) (void)ch_route_flush(route);
+    if (link != NULL) (void)ch_link_flush(link);
 }
 
 static void expect_each_once(uint64_t seed)
@@ -673,9 +673,9 @@ static void put_then_add(uint32_t pe, uint32_t lane)
     (void)lane;
     if (pe == 0) {
         put(0, 7);
-        ch_route_put(sim_route(0, 1), sim_memory(1) + DATA, sim_memory(0) + DATA, 8);
-        sim_route_add(sim_route(0, 1), word(1, WORD), 1, &unused);
-        (void)ch_route_flush(sim_route(0, 1));
+        ch_link_post(sim_link(0, 1), sim_memory(1) + DATA, sim_memory(0) + DATA, 8);
+        sim_link_add(sim_link(0, 1), word(1, WORD), 1, &unused);
+        (void)ch_link_flush(sim_link(0, 1));
     } else {
         hear(1, 1);
         if (get(1) != 7) sim_fail("stale");
@@ -695,7 +695,7 @@ END_TEST
 START_TEST(link__on_one_host__is_none)
 {
     ck_assert(run(2, 1, 1, say_nothing));
-    ck_assert_ptr_null(sim_route(0, 1));
+    ck_assert_ptr_null(sim_link(0, 1));
 }
 END_TEST
 

@@ -19,6 +19,7 @@ struct side {
     struct ch_boot *boot;
     struct ch_heap *heap;
     struct ch_patience patience;
+    struct ch_links *links;
     struct ch_teams *teams;
 };
 
@@ -34,8 +35,9 @@ static void side_open_with(struct side *s, struct ch_boot *boot, int is_on_gpu, 
     s->boot = boot;
     EXPECT(ch_heap_open(boot, &options, &s->heap) == CHORUS_OK);
     ch_patience_init(&s->patience, ch_heap_door(s->heap, boot->me), boot->n, 1, 0);
-    EXPECT(ch_teams_open(boot, s->heap, NULL, &options, &s->patience, is_on_gpu ? &terms : NULL,
-                         &s->teams) == CHORUS_OK);
+    EXPECT(ch_links_open(boot, s->heap, &options, &s->patience, &s->links) == CHORUS_OK);
+    EXPECT(ch_teams_open(boot, s->heap, s->links, &options, &s->patience,
+                         is_on_gpu ? &terms : NULL, &s->teams) == CHORUS_OK);
 }
 
 static void side_open(struct side *s, struct ch_boot *boot, int is_on_gpu)
@@ -47,6 +49,7 @@ static void side_close(struct side *s)
 {
     pes_meet(s->boot);
     ch_teams_close(s->teams);
+    ch_links_close(s->links);
     ch_heap_close(s->heap);
     pes_meet(s->boot);
 }

@@ -14,6 +14,7 @@ struct side {
     struct ch_boot *boot;
     struct ch_heap *heap;
     struct ch_patience patience;
+    struct ch_links *links;
     struct ch_teams *teams;
 };
 
@@ -25,13 +26,15 @@ static void side_open(struct side *s, struct ch_boot *boot)
     s->boot = boot;
     EXPECT(ch_heap_open(boot, &options, &s->heap) == CHORUS_OK);
     ch_patience_init(&s->patience, ch_heap_door(s->heap, boot->me), boot->n, 1, 0);
-    EXPECT(ch_teams_open(boot, s->heap, NULL, &options, &s->patience, NULL, &s->teams) ==
+    EXPECT(ch_links_open(boot, s->heap, &options, &s->patience, &s->links) == CHORUS_OK);
+    EXPECT(ch_teams_open(boot, s->heap, s->links, &options, &s->patience, NULL, &s->teams) ==
            CHORUS_OK);
 }
 
 static void side_close(struct side *s)
 {
     ch_teams_close(s->teams);
+    ch_links_close(s->links);
     ch_heap_close(s->heap);
 }
 

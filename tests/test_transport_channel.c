@@ -22,7 +22,7 @@
 
 enum { GUARD = 16, CHANNELS = 3, ROUNDS = 200, DATA = 64, PEERS_SECRET = 1 };
 
-static const struct ch_net_ops *const ops = &ch_net_tcp;
+static const struct ch_link_ops *const ops = &ch_link_tcp;
 
 static char *place(const struct net_pe *pe, uint32_t to, size_t offset)
 {
@@ -39,10 +39,10 @@ static void widen(struct net_pe *pe)
 {
     const uint32_t others[2] = {pe->next, pe->before};
 
-    ops->say(pe->net, 0, pe->next, word_of(pe, pe->next, 0), 1);
+    net_put_word(ops, pe->ep, 0, pe->next, word_of(pe, pe->next, 0), 1);
     net_pe_word(pe, word_of(pe, pe->me, 0), 1);
     for (int i = 0; i < 2; i++)
-        while (!pe->net->links[others[i]]->is_wide && net_pe_step(pe))
+        while (!pe->ep->links[others[i]]->is_wide && net_pe_step(pe))
             ;
     net_pe_meet(pe);
 }
@@ -52,7 +52,7 @@ static void widen(struct net_pe *pe)
 /* The peer has the replies; ThreadSanitizer sees only that the threads have counted them. */
 static void replies_sent(struct net_pe *pe)
 {
-    const struct ch_tcp_link *link = pe->net->links[pe->before];
+    const struct ch_tcp_link *link = pe->ep->links[pe->before];
 
     while (!ch_tcp_channels_sent(link, link->n_divided) && net_pe_step(pe))
         ;
@@ -61,7 +61,7 @@ static void replies_sent(struct net_pe *pe)
 /* One body of so many bytes to the next PE, which may be divided, at any alignment. */
 static void move_one(struct net_pe *pe, char *source, size_t bytes, size_t shift)
 {
-    const struct ch_tcp_link *link = pe->net->links[pe->next];
+    const struct ch_tcp_link *link = pe->ep->links[pe->next];
     const uint64_t before = link->n_divided, seed = bytes * 8 + shift;
     const bool is_long = bytes >= CH_TCP_STRIPE_ASLEEP;
     const size_t at = DATA + (shift * 3) % 8;
@@ -69,8 +69,8 @@ static void move_one(struct net_pe *pe, char *source, size_t bytes, size_t shift
     memset(pe->memory + DATA - GUARD, 0x5a, bytes + 2 * GUARD + 8);
     net_fill(source + shift, bytes, seed + pe->me);
     net_pe_meet(pe);
-    ch_tcp_channels_wake(pe->net, link, bytes);
-    ops->put(pe->net, 0, pe->next, place(pe, pe->next, at), source + shift, bytes);
+    ch_tcp_channels_wake(pe->ep, link, bytes);
+    ops->put(pe->ep, 0, pe->next, place(pe, pe->next, at), source + shift, bytes);
     EXPECT(link->n_divided >= before + is_long); /* a thread may sleep again */
     EXPECT(link->n_divided <= before + (bytes >= CH_TCP_STRIPE));
     net_pe_done(pe, 0, pe->next);
@@ -79,8 +79,8 @@ static void move_one(struct net_pe *pe, char *source, size_t bytes, size_t shift
     for (size_t i = 1; i <= GUARD; i++)
         EXPECT(pe->memory[at - i] == 0x5a && pe->memory[at + bytes + i - 1] == 0x5a);
     memset(source, 0x5a, bytes + 16);
-    ops->get(pe->net, 0, pe->next, source + 8 + shift, place(pe, pe->next, at), bytes);
-    net_pe_done(pe, 0, CH_NET_ALL);
+    ops->get(pe->ep, 0, pe->next, source + 8 + shift, place(pe, pe->next, at), bytes);
+    net_pe_done(pe, 0, CH_LINK_ALL);
     EXPECT(net_is_filled(source + 8 + shift, bytes, seed + pe->me));
     EXPECT(source[7 + shift] == 0x5a && source[8 + shift + bytes] == 0x5a);
     net_pe_meet(pe);
@@ -117,18 +117,18 @@ static void order_main(struct ch_boot *boot)
         const uint64_t seed = round * 8;
 
         net_fill(source, 2 * bytes, seed + pe.me);
-        ops->put(pe.net, 0, pe.next, place(&pe, pe.next, DATA), source, bytes);
-        ops->put(pe.net, 0, pe.next, place(&pe, pe.next, DATA + bytes), source + bytes, bytes);
+        ops->put(pe.ep, 0, pe.next, place(&pe, pe.next, DATA), source, bytes);
+        ops->put(pe.ep, 0, pe.next, place(&pe, pe.next, DATA + bytes), source + bytes, bytes);
         if (word == 0)
-            ops->put(pe.net, 0, pe.next, (char *)word_of(&pe, pe.next, 0), &round, 8);
+            ops->put(pe.ep, 0, pe.next, (char *)word_of(&pe, pe.next, 0), &round, 8);
         else
-            ops->say(pe.net, 0, pe.next, word_of(&pe, pe.next, 0), round);
+            net_put_word(ops, pe.ep, 0, pe.next, word_of(&pe, pe.next, 0), round);
         net_pe_sent(&pe, 0, pe.next);
         memset(source, 0x5a, 2 * bytes);
         net_pe_word(&pe, word_of(&pe, pe.me, 0), round);
         EXPECT(net_is_filled(pe.memory + DATA, 2 * bytes, seed + pe.before));
         memset(pe.memory + DATA, 0x5a, 2 * bytes);
-        ops->say(pe.net, 0, pe.before, word_of(&pe, pe.before, 1), round);
+        net_put_word(ops, pe.ep, 0, pe.before, word_of(&pe, pe.before, 1), round);
         net_pe_word(&pe, word_of(&pe, pe.me, 1), round);
     }
     net_pe_meet(&pe);
@@ -140,12 +140,12 @@ static void order_main(struct ch_boot *boot)
  * unless they sleep again. */
 static void wake_threads(struct net_pe *pe, const char *source)
 {
-    const struct ch_tcp_link *link = pe->net->links[pe->next];
+    const struct ch_tcp_link *link = pe->ep->links[pe->next];
     const uint64_t before = link->n_divided;
 
     while (link->n_divided == before) {
         for (int i = 0; i < 2; i++)
-            ops->put(pe->net, 0, pe->next, place(pe, pe->next, DATA), source, CH_TCP_STRIPE);
+            ops->put(pe->ep, 0, pe->next, place(pe, pe->next, DATA), source, CH_TCP_STRIPE);
         net_pe_done(pe, 0, pe->next);
     }
 }
@@ -159,15 +159,15 @@ static void idle_main(struct ch_boot *boot)
     net_pe_open(&pe, boot, ops, DATA + M, 1);
     widen(&pe);
     for (int i = 0; i < CHANNELS; i++)
-        while (!__atomic_load_n(&pe.net->servers[i].is_asleep, __ATOMIC_SEQ_CST))
+        while (!__atomic_load_n(&pe.ep->servers[i].is_asleep, __ATOMIC_SEQ_CST))
             (void)usleep(1000);
     net_pe_meet(&pe);
     if (pe.me == 0) {
-        const struct ch_tcp_link *link = pe.net->links[pe.next];
+        const struct ch_tcp_link *link = pe.ep->links[pe.next];
 
-        ops->put(pe.net, 0, pe.next, place(&pe, pe.next, DATA), source, CH_TCP_STRIPE);
+        ops->put(pe.ep, 0, pe.next, place(&pe, pe.next, DATA), source, CH_TCP_STRIPE);
         EXPECT(link->n_divided == 0);
-        ops->put(pe.net, 0, pe.next, place(&pe, pe.next, DATA), source, CH_TCP_STRIPE_ASLEEP);
+        ops->put(pe.ep, 0, pe.next, place(&pe, pe.next, DATA), source, CH_TCP_STRIPE_ASLEEP);
         EXPECT(link->n_divided == 1);
         net_pe_done(&pe, 0, pe.next);
         wake_threads(&pe, source);
@@ -184,7 +184,7 @@ static void idle_main(struct ch_boot *boot)
 static int shake(struct net_pe *pe, uint32_t channel, uint32_t *verdict_out)
 {
     const struct sockaddr_in addr = {.sin_family = AF_INET,
-                                     .sin_port = htons(pe->net->addresses->card.port),
+                                     .sin_port = htons(pe->ep->addresses->card.port),
                                      .sin_addr = {htonl(INADDR_LOOPBACK)}};
     struct ch_tcp_hello hello = {
         .from = pe->next, .to = pe->me, .n = pe->n, .channel = channel};
@@ -228,7 +228,7 @@ static void fake_open(struct net_pe *pe, struct fake *fake)
         EXPECT(verdict == CH_TCP_WELCOME);
     }
     say_frame(fake, &open);
-    while (!pe->net->links[pe->next]->is_wide && net_pe_step(pe))
+    while (!pe->ep->links[pe->next]->is_wide && net_pe_step(pe))
         ;
 }
 
@@ -248,7 +248,7 @@ static void hello_main(struct ch_boot *boot)
 
     net_pe_open(&pe, boot, ops, DATA, PEERS_SECRET);
     fds[0] = shake(&pe, 1, &verdict); /* without its link */
-    EXPECT(verdict == CH_TCP_MISTAKEN && pe.net->links[pe.next] == NULL);
+    EXPECT(verdict == CH_TCP_MISTAKEN && pe.ep->links[pe.next] == NULL);
     fds[1] = shake(&pe, 0, &verdict);
     EXPECT(verdict == CH_TCP_WELCOME);
     fds[2] = shake(&pe, CHANNELS + 1, &verdict); /* more than were agreed */
@@ -259,7 +259,7 @@ static void hello_main(struct ch_boot *boot)
     EXPECT(verdict == CH_TCP_WELCOME);
     fds[5] = shake(&pe, 2, &verdict); /* the second one */
     EXPECT(verdict == CH_TCP_MISTAKEN);
-    EXPECT(pe.net->links[pe.next]->state == CH_TCP_UP && !pe.net->links[pe.next]->is_wide);
+    EXPECT(pe.ep->links[pe.next]->state == CH_TCP_UP && !pe.ep->links[pe.next]->is_wide);
     for (int i = 0; i < 6; i++)
         (void)close(fds[i]);
     net_pe_close(&pe);
@@ -305,7 +305,7 @@ static void refusals_main(struct ch_boot *boot)
     head.value = CH_TCP_STRIPE - 1;
     expect_refusal(boot, true, head, says);
     head.value = 256 * K;
-    head.kind = CH_FRAME_SAY;
+    head.kind = CH_FRAME_WORD;
     expect_refusal(boot, true, head, says);
     head = (struct ch_frame){.kind = CH_FRAME_CHANNELS, .value = CHANNELS};
     expect_refusal(boot, true, head, "names channels that are not open"); /* again */
@@ -318,7 +318,7 @@ static void late_part(struct ch_boot *boot, bool is_complete)
 {
     const size_t bytes = 256 * K, part = bytes / (CHANNELS + 1);
     struct ch_frame put = {.kind = CH_FRAME_PUT, .parts = CHANNELS + 1, .value = bytes};
-    struct ch_frame word = {.kind = CH_FRAME_SAY, .value = 7};
+    struct ch_frame word = {.kind = CH_FRAME_WORD, .value = 7};
     char *source = malloc(bytes);
     struct fake fake;
     struct net_pe pe;
@@ -372,16 +372,16 @@ static void sleep_main(struct ch_boot *boot)
     net_pe_open(&pe, boot, ops, DATA + M, 1);
     widen(&pe);
     for (uint64_t round = 2; round < 50; round++) {
-        ops->put(pe.net, 0, pe.next, place(&pe, pe.next, DATA), source, M);
-        ops->say(pe.net, 0, pe.next, word_of(&pe, pe.next, 0), round);
+        ops->put(pe.ep, 0, pe.next, place(&pe, pe.next, DATA), source, M);
+        net_put_word(ops, pe.ep, 0, pe.next, word_of(&pe, pe.next, 0), round);
         while (*(volatile uint64_t *)word_of(&pe, pe.me, 0) < round ||
-               !ops->is_sent(pe.net, 0, pe.next)) {
-            struct pollfd fd = {ops->watch(pe.net), POLLIN, 0};
+               !ops->is_sent(pe.ep, 0, pe.next)) {
+            struct pollfd fd = {ops->watch(pe.ep), POLLIN, 0};
             bool has_moved = false;
 
             EXPECT(poll(&fd, 1, PATIENCE_MS) == 1);
-            ops->unwatch(pe.net);
-            EXPECT(ops->progress(pe.net, &has_moved) == CHORUS_OK);
+            ops->unwatch(pe.ep);
+            EXPECT(ops->progress(pe.ep, &has_moved) == CHORUS_OK);
         }
         net_pe_meet(&pe);
     }
@@ -411,14 +411,14 @@ static void descriptors_main(struct ch_boot *boot)
     net_pe_meet(&pe);
     for (uint64_t round = 1; round <= 20; round++) {
         if (pe.me == 1 && round == 1) net_pe_word(&pe, word_of(&pe, pe.me, 0), 1);
-        ops->put(pe.net, 0, pe.next, place(&pe, pe.next, DATA), source, M);
-        ops->say(pe.net, 0, pe.next, word_of(&pe, pe.next, 0), round);
+        ops->put(pe.ep, 0, pe.next, place(&pe, pe.next, DATA), source, M);
+        net_put_word(ops, pe.ep, 0, pe.next, word_of(&pe, pe.next, 0), round);
         net_pe_word(&pe, word_of(&pe, pe.me, 0), round);
         net_pe_done(&pe, 0, pe.next);
         EXPECT(net_is_filled(pe.memory + DATA, M, pe.before));
         net_pe_meet(&pe); /* the next put changes it */
     }
-    EXPECT(fds_left >= 2 * (1 + CHANNELS) || !pe.net->links[pe.next]->is_wide);
+    EXPECT(fds_left >= 2 * (1 + CHANNELS) || !pe.ep->links[pe.next]->is_wide);
     if (pe.me == 0) EXPECT(setrlimit(RLIMIT_NOFILE, &files) == 0);
     net_pe_meet(&pe);
     net_pe_close(&pe);

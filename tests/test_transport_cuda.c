@@ -2,7 +2,7 @@
 /* The host's way to memory on GPUs, which are fakes: what reaches whom, and who is woken. */
 #include "device_fake.h"
 #include "heap_pes.h"
-#include "transport/transport.h"
+#include "transport/links.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -10,29 +10,26 @@
 
 #define M ((size_t)1 << 20)
 
-static const struct ch_transport_ops *const ops = &ch_transport_cuda;
-
 /* A PE's heap on a fake GPU, and the transport over it. */
 struct side {
     struct ch_boot *boot;
     struct ch_heap *heap;
     struct ch_patience patience;
-    struct ch_transport *transport;
+    struct ch_links *links;
     uint32_t next, previous;
 };
 
 static void side_open(struct side *s, struct ch_boot *boot)
 {
     struct ch_options options = pes_options(16 * M);
-    struct ch_transport_terms terms;
 
     options.heap = CHORUS_HEAP_cuda;
     options.sync_max = 2 * M;
     s->boot = boot;
     EXPECT(ch_heap_open(boot, &options, &s->heap) == CHORUS_OK);
     ch_patience_init(&s->patience, ch_heap_door(s->heap, boot->me), boot->n, 1, 0);
-    terms = (struct ch_transport_terms){s->heap, &s->patience, NULL};
-    EXPECT(ops->open(&terms, &s->transport) == CHORUS_OK);
+    EXPECT(ch_links_open(boot, s->heap, &options, &s->patience, &s->links) == CHORUS_OK);
+    EXPECT(ch_links_map(s->links) == CHORUS_OK);
     s->next = (boot->me + 1) % boot->n;
     s->previous = (boot->me + boot->n - 1) % boot->n;
 }
@@ -40,7 +37,7 @@ static void side_open(struct side *s, struct ch_boot *boot)
 static void side_close(struct side *s)
 {
     pes_meet(s->boot);
-    ops->close(s->transport);
+    ch_links_close(s->links);
     ch_heap_close(s->heap);
     pes_meet(s->boot);
     EXPECT(fake.registered == 0 && fake.devices == 0);
@@ -70,18 +67,18 @@ static void move_bytes(struct ch_boot *boot)
             const size_t bytes = lengths[i];
 
             memset(here, (int)(16 * i + 4 * odd + boot->me + 1), sizeof(here));
-            EXPECT(ops->put(s.transport, CH_CTX_DEFAULT, object + odd, here, bytes, s.next) ==
+            EXPECT(ch_links_put(s.links, CH_CTX_DEFAULT, object + odd, here, bytes, s.next) ==
                    CHORUS_OK);
-            EXPECT(ops->quiet(s.transport, CH_CTX_DEFAULT) == CHORUS_OK);
+            EXPECT(ch_links_quiet(s.links, CH_CTX_DEFAULT, CH_LINK_ALL) == CHORUS_OK);
             pes_meet(boot);
             memset(here, (int)(16 * i + 4 * odd + s.previous + 1), sizeof(here));
-            EXPECT(ops->load(s.transport, there, object + odd, bytes) == CHORUS_OK);
+            EXPECT(ch_links_load(s.links, there, object + odd, bytes) == CHORUS_OK);
             EXPECT(memcmp(there, here, bytes) == 0);
             memset(here, (int)(16 * i + 4 * odd + boot->me + 1), sizeof(here));
-            EXPECT(ops->get(s.transport, CH_CTX_DEFAULT, there, object + odd, bytes, s.next) ==
+            EXPECT(ch_links_get(s.links, CH_CTX_DEFAULT, there, object + odd, bytes, s.next) ==
                    CHORUS_OK);
             EXPECT(memcmp(there, here, bytes) == 0);
-            EXPECT(ops->load(s.transport, there, object + odd + bytes, 1) == CHORUS_OK);
+            EXPECT(ch_links_load(s.links, there, object + odd + bytes, 1) == CHORUS_OK);
             EXPECT(i > 0 || there[0] == 0 || odd == 1);
             pes_meet(boot);
         }
@@ -107,26 +104,26 @@ static void count_up(struct ch_boot *boot)
     wide = alloc(&s, sizeof(*wide));
     narrow = alloc(&s, sizeof(*narrow));
     for (int i = 0; i < TIMES; i++) {
-        EXPECT(ops->amo(s.transport, CH_CTX_DEFAULT, CH_AMO_ADD, wide, 8, 3, 0, 0, &fetched) ==
+        EXPECT(ch_links_amo(s.links, CH_CTX_DEFAULT, CH_AMO_ADD, wide, 8, 3, 0, 0, &fetched) ==
                CHORUS_OK);
         EXPECT(fetched >= 3 * (uint64_t)i);
-        EXPECT(ops->amo(s.transport, CH_CTX_DEFAULT, CH_AMO_ADD, narrow, 4, 1, 0, 0, NULL) ==
+        EXPECT(ch_links_amo(s.links, CH_CTX_DEFAULT, CH_AMO_ADD, narrow, 4, 1, 0, 0, NULL) ==
                CHORUS_OK);
     }
     pes_meet(boot);
-    EXPECT(ops->amo(s.transport, CH_CTX_DEFAULT, CH_AMO_FETCH, wide, 8, 0, 0, 0, &fetched) ==
+    EXPECT(ch_links_amo(s.links, CH_CTX_DEFAULT, CH_AMO_FETCH, wide, 8, 0, 0, 0, &fetched) ==
            CHORUS_OK);
     EXPECT(fetched == 3 * (uint64_t)TIMES * boot->n);
-    EXPECT(ops->amo(s.transport, CH_CTX_DEFAULT, CH_AMO_FETCH, narrow, 4, 0, 0, 0, &fetched) ==
+    EXPECT(ch_links_amo(s.links, CH_CTX_DEFAULT, CH_AMO_FETCH, narrow, 4, 0, 0, 0, &fetched) ==
            CHORUS_OK);
     EXPECT(fetched == (uint64_t)TIMES * boot->n);
     pes_meet(boot);
-    EXPECT(ops->amo(s.transport, CH_CTX_DEFAULT, CH_AMO_SET, wide, 8, 77, 0, s.next, NULL) ==
+    EXPECT(ch_links_amo(s.links, CH_CTX_DEFAULT, CH_AMO_SET, wide, 8, 77, 0, s.next, NULL) ==
            CHORUS_OK);
     pes_meet(boot);
     EXPECT(*wide == 77); /* a fake GPU's memory can be looked at */
-    EXPECT(ops->amo(s.transport, CH_CTX_DEFAULT, CH_AMO_SET, (char *)wide + 4, 8, 0, 0, 0,
-                    NULL) == CHORUS_ERR_ARG);
+    EXPECT(ch_links_amo(s.links, CH_CTX_DEFAULT, CH_AMO_SET, (char *)wide + 4, 8, 0, 0, 0,
+                        NULL) == CHORUS_ERR_ARG);
     EXPECT(pes_message_has("expected 4 or 8 bytes"));
     side_close(&s);
 }
@@ -150,12 +147,12 @@ static void wake(struct ch_boot *boot)
     door = ch_heap_door(s.heap, boot->me);
     __atomic_store_n(&door->sleepers, 1, __ATOMIC_SEQ_CST);
     pes_meet(boot);
-    EXPECT(ops->put(s.transport, CH_CTX_DEFAULT, word, &value, sizeof(value), s.next) ==
+    EXPECT(ch_links_put(s.links, CH_CTX_DEFAULT, word, &value, sizeof(value), s.next) ==
            CHORUS_OK);
     pes_meet(boot);
     EXPECT(__atomic_load_n(&door->wakes, __ATOMIC_SEQ_CST) == 1);
     pes_meet(boot);
-    EXPECT(ops->amo(s.transport, CH_CTX_DEFAULT, CH_AMO_ADD, word, 4, 1, 0, s.next, NULL) ==
+    EXPECT(ch_links_amo(s.links, CH_CTX_DEFAULT, CH_AMO_ADD, word, 4, 1, 0, s.next, NULL) ==
            CHORUS_OK);
     pes_meet(boot);
     EXPECT(__atomic_load_n(&door->wakes, __ATOMIC_SEQ_CST) == 2);
@@ -175,10 +172,9 @@ static void map_peers(struct ch_boot *boot)
     char *object;
 
     side_open(&s, boot);
-    EXPECT(ch_transport_check(ops) == CHORUS_OK);
     object = alloc(&s, 100);
-    EXPECT(ops->map(s.transport, object, boot->me) == object);
-    memset(ops->map(s.transport, object, s.next), (int)boot->me + 1, 100);
+    EXPECT(ch_links_map_of(s.links, object, boot->me) == object);
+    memset(ch_links_map_of(s.links, object, s.next), (int)boot->me + 1, 100);
     pes_meet(boot);
     EXPECT(object[99] == (char)(s.previous + 1));
     side_close(&s);

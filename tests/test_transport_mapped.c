@@ -2,7 +2,7 @@
 /* Transport mapped: what arrives, in what order, and who is woken. */
 #include "base/exec.h"
 #include "heap_pes.h"
-#include "transport/transport.h"
+#include "transport/links.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -12,26 +12,24 @@
 
 enum { BULK_BYTES = 1000, ROUNDS = 200, ADDS = 2000 };
 
-static const struct ch_transport_ops *const ops = &ch_transport_mapped;
-
 /* What a PE has in these tests. */
 struct pe {
     struct ch_boot *boot;
     struct ch_heap *heap;
     struct ch_patience patience;
-    struct ch_transport *link;
+    struct ch_links *links;
     uint32_t next, before; /* neighbours */
 };
 
 static void pe_open(struct pe *pe, struct ch_boot *boot)
 {
-    struct ch_transport_terms terms;
+    const struct ch_options options = pes_options(1 * M);
 
     pe->boot = boot;
     pe->heap = pes_open_heap(boot, 1 * M);
     ch_patience_init(&pe->patience, ch_heap_door(pe->heap, boot->me), boot->n, 1, 0);
-    terms = (struct ch_transport_terms){pe->heap, &pe->patience, NULL};
-    EXPECT(ops->open(&terms, &pe->link) == CHORUS_OK);
+    EXPECT(ch_links_open(boot, pe->heap, &options, &pe->patience, &pe->links) == CHORUS_OK);
+    EXPECT(ch_links_map(pe->links) == CHORUS_OK);
     pe->next = (boot->me + 1) % boot->n;
     pe->before = (boot->me + boot->n - 1) % boot->n;
 }
@@ -39,7 +37,7 @@ static void pe_open(struct pe *pe, struct ch_boot *boot)
 static void pe_close(struct pe *pe)
 {
     pes_meet(pe->boot);
-    ops->close(pe->link);
+    ch_links_close(pe->links);
     ch_heap_close(pe->heap);
 }
 
@@ -78,11 +76,11 @@ static void put_get_main(struct ch_boot *boot)
             for (size_t i = 0; i < 64; i++)
                 source[i] = pattern(boot->me, i), block[i] = 0xee;
             pes_meet(boot);
-            EXPECT(ops->put(pe.link, CH_CTX_DEFAULT, block + at, source, bytes, pe.next) ==
+            EXPECT(ch_links_put(pe.links, CH_CTX_DEFAULT, block + at, source, bytes, pe.next) ==
                    CHORUS_OK);
-            EXPECT(ops->quiet(pe.link, CH_CTX_DEFAULT) == CHORUS_OK);
+            EXPECT(ch_links_quiet(pe.links, CH_CTX_DEFAULT, CH_LINK_ALL) == CHORUS_OK);
             memset(back, 0xdd, sizeof(back));
-            EXPECT(ops->get(pe.link, CH_CTX_DEFAULT, back, block + at, bytes, pe.next) ==
+            EXPECT(ch_links_get(pe.links, CH_CTX_DEFAULT, back, block + at, bytes, pe.next) ==
                    CHORUS_OK);
             EXPECT(is_pattern(back, boot->me, bytes) && back[bytes] == 0xdd);
             pes_meet(boot);
@@ -114,8 +112,8 @@ static void map_main(struct ch_boot *boot)
 
     pe_open(&pe, boot);
     word = get_block(&pe, sizeof(*word));
-    EXPECT(ops->map(pe.link, word, boot->me) == word);
-    *(uint32_t *)ops->map(pe.link, word, pe.next) = boot->me + 1;
+    EXPECT(ch_links_map_of(pe.links, word, boot->me) == word);
+    *(uint32_t *)ch_links_map_of(pe.links, word, pe.next) = boot->me + 1;
     pes_meet(boot);
     EXPECT(*word == pe.before + 1);
     pe_close(&pe);
@@ -144,15 +142,15 @@ static void ordered_main(struct ch_boot *boot)
         for (size_t i = 0; i < BULK_BYTES; i++)
             source[i] = pattern((uint32_t)round, i);
         EXPECT(ch_word_wait(&pe.patience, credit, round - 1) == CHORUS_OK);
-        EXPECT(ops->put(pe.link, CH_CTX_DEFAULT, data, source, BULK_BYTES, pe.next) ==
+        EXPECT(ch_links_put(pe.links, CH_CTX_DEFAULT, data, source, BULK_BYTES, pe.next) ==
                CHORUS_OK);
-        EXPECT(ops->fence(pe.link, CH_CTX_DEFAULT) == CHORUS_OK);
-        EXPECT(ops->put(pe.link, CH_CTX_DEFAULT, flag, &round, sizeof(round), pe.next) ==
+        EXPECT(ch_links_fence(pe.links, CH_CTX_DEFAULT) == CHORUS_OK);
+        EXPECT(ch_links_put(pe.links, CH_CTX_DEFAULT, flag, &round, sizeof(round), pe.next) ==
                CHORUS_OK);
         EXPECT(ch_word_wait(&pe.patience, flag, round) == CHORUS_OK);
         EXPECT(is_pattern(data, (uint32_t)round, BULK_BYTES));
-        EXPECT(ops->put(pe.link, CH_CTX_DEFAULT, credit, &round, sizeof(round), pe.before) ==
-               CHORUS_OK);
+        EXPECT(ch_links_put(pe.links, CH_CTX_DEFAULT, credit, &round, sizeof(round),
+                            pe.before) == CHORUS_OK);
     }
     pe_close(&pe);
 }
@@ -174,23 +172,23 @@ static void amo_contended_main(struct ch_boot *boot)
     pe_open(&pe, boot);
     words = get_block(&pe, 4 * sizeof(*words));
     for (uint64_t i = 0; i < ADDS; i++) {
-        EXPECT(ops->amo(pe.link, CH_CTX_DEFAULT, CH_AMO_ADD, &words[0], 8, 1, 0, 0, &seen) ==
-               CHORUS_OK);
+        EXPECT(ch_links_amo(pe.links, CH_CTX_DEFAULT, CH_AMO_ADD, &words[0], 8, 1, 0, 0,
+                            &seen) == CHORUS_OK);
         EXPECT(i == 0 || seen > last); /* the word only grows */
         last = seen;
-        EXPECT(ops->amo(pe.link, CH_CTX_DEFAULT, CH_AMO_ADD, &words[1], 4, 1, 0, 0, NULL) ==
-               CHORUS_OK);
+        EXPECT(ch_links_amo(pe.links, CH_CTX_DEFAULT, CH_AMO_ADD, &words[1], 4, 1, 0, 0,
+                            NULL) == CHORUS_OK);
     }
-    EXPECT(ops->amo(pe.link, CH_CTX_DEFAULT, CH_AMO_OR, &words[2], 8, 1ull << (boot->me + 40),
-                    0, 0, NULL) == CHORUS_OK);
+    EXPECT(ch_links_amo(pe.links, CH_CTX_DEFAULT, CH_AMO_OR, &words[2], 8,
+                        1ull << (boot->me + 40), 0, 0, NULL) == CHORUS_OK);
     pes_meet(boot);
-    EXPECT(ops->amo(pe.link, CH_CTX_DEFAULT, CH_AMO_FETCH, &words[0], 8, 0, 0, 0, &seen) ==
+    EXPECT(ch_links_amo(pe.links, CH_CTX_DEFAULT, CH_AMO_FETCH, &words[0], 8, 0, 0, 0, &seen) ==
            CHORUS_OK);
     EXPECT(seen == (uint64_t)ADDS * boot->n);
-    EXPECT(ops->amo(pe.link, CH_CTX_DEFAULT, CH_AMO_FETCH, &words[1], 4, 0, 0, 0, &seen) ==
+    EXPECT(ch_links_amo(pe.links, CH_CTX_DEFAULT, CH_AMO_FETCH, &words[1], 4, 0, 0, 0, &seen) ==
            CHORUS_OK);
     EXPECT(seen == (uint64_t)ADDS * boot->n);
-    EXPECT(ops->amo(pe.link, CH_CTX_DEFAULT, CH_AMO_FETCH, &words[2], 8, 0, 0, 0, &seen) ==
+    EXPECT(ch_links_amo(pe.links, CH_CTX_DEFAULT, CH_AMO_FETCH, &words[2], 8, 0, 0, 0, &seen) ==
            CHORUS_OK);
     EXPECT(seen == ((1ull << boot->n) - 1) << 40);
     pe_close(&pe);
@@ -244,8 +242,8 @@ static void run_case(struct pe *pe, const struct amo_case *c, size_t bytes, uint
 
     word[1] = 77;
     memcpy(word, &c->before, bytes);
-    EXPECT(ops->amo(pe->link, CH_CTX_DEFAULT, c->op, word, bytes, c->value, c->compare, 0,
-                    &seen) == CHORUS_OK);
+    EXPECT(ch_links_amo(pe->links, CH_CTX_DEFAULT, c->op, word, bytes, c->value, c->compare, 0,
+                        &seen) == CHORUS_OK);
     EXPECT(seen == (c->before & mask));
     EXPECT(word_of(word, bytes) == (c->after & mask));
     EXPECT((door->wakes != wakes) == c->wakes);
@@ -264,10 +262,10 @@ static void amo_cases_main(struct ch_boot *boot)
         run_case(&pe, &amo_cases[i], 4, words);
         run_case(&pe, &amo_cases[i], 8, words);
     }
-    EXPECT(ops->amo(pe.link, CH_CTX_DEFAULT, CH_AMO_ADD, words, 2, 1, 0, 0, &seen) ==
+    EXPECT(ch_links_amo(pe.links, CH_CTX_DEFAULT, CH_AMO_ADD, words, 2, 1, 0, 0, &seen) ==
            CHORUS_ERR_ARG);
     EXPECT(pes_message_has("an atomic operation on 2 bytes"));
-    EXPECT(ops->amo(pe.link, CH_CTX_DEFAULT, CH_AMO_ADD, words + 1, 8, 1, 0, 0, &seen) ==
+    EXPECT(ch_links_amo(pe.links, CH_CTX_DEFAULT, CH_AMO_ADD, words + 1, 8, 1, 0, 0, &seen) ==
            CHORUS_ERR_ARG);
     EXPECT(pes_message_has("aligned to their number"));
     EXPECT(seen == 5);
@@ -292,17 +290,17 @@ static void notices_main(struct ch_boot *boot)
     pe_open(&pe, boot);
     words = get_block(&pe, 64);
     door = ch_heap_door(pe.heap, 0);
-    EXPECT(ops->put(pe.link, CH_CTX_DEFAULT, words, &value, 8, 0) == CHORUS_OK);
+    EXPECT(ch_links_put(pe.links, CH_CTX_DEFAULT, words, &value, 8, 0) == CHORUS_OK);
     EXPECT(door->wakes == 0); /* nobody sleeps */
     door->sleepers = 1;
-    EXPECT(ops->put(pe.link, CH_CTX_DEFAULT, words, &value, 8, 0) == CHORUS_OK);
+    EXPECT(ch_links_put(pe.links, CH_CTX_DEFAULT, words, &value, 8, 0) == CHORUS_OK);
     EXPECT(door->wakes == 0);
     door->listeners = 1;
-    EXPECT(ops->put(pe.link, CH_CTX_DEFAULT, words, &value, 8, 0) == CHORUS_OK);
+    EXPECT(ch_links_put(pe.links, CH_CTX_DEFAULT, words, &value, 8, 0) == CHORUS_OK);
     EXPECT(door->wakes == 1);
-    EXPECT(ops->put(pe.link, CH_CTX_DEFAULT, words, words + 2, 24, 0) == CHORUS_OK);
+    EXPECT(ch_links_put(pe.links, CH_CTX_DEFAULT, words, words + 2, 24, 0) == CHORUS_OK);
     EXPECT(door->wakes == 2);
-    EXPECT(ops->get(pe.link, CH_CTX_DEFAULT, &value, words, 8, 0) == CHORUS_OK);
+    EXPECT(ch_links_get(pe.links, CH_CTX_DEFAULT, &value, words, 8, 0) == CHORUS_OK);
     EXPECT(door->wakes == 2);
     pe_close(&pe);
 }

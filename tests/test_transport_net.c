@@ -22,21 +22,21 @@ enum { GUARD = 16, ROUNDS = 100, ADDS = 200, CTX_A = 0, CTX_B = 1, FLOOD = 3000 
 
 /* Those that notice by themselves when a peer is lost come first; the last has memory alone: no
  * keys, no connections, no descriptors. */
-static const struct ch_net_ops *const all_networks[] = {&ch_net_verbs, &ch_net_tcp, &ch_net_ofi,
-                                                        &ch_net_loop};
+static const struct ch_link_ops *const all_networks[] = {&ch_link_verbs, &ch_link_tcp,
+                                                         &ch_link_ofi, &ch_link_loop};
 enum {
     N_ALL = sizeof(all_networks) / sizeof(all_networks[0]),
     N_REAL = N_ALL - 1,
     N_NOTICING = N_REAL - 1,
 };
-static const struct ch_net_ops *networks[N_ALL]; /* those of this run */
+static const struct ch_link_ops *networks[N_ALL]; /* those of this run */
 
-static const struct ch_net_ops *ops; /* of the test that runs */
+static const struct ch_link_ops *ops; /* of the test that runs */
 
 /* Libfabric clears tens of megabytes for each PE that opens it, so fewer do by default. */
-static bool is_brief(const struct ch_net_ops *network)
+static bool is_brief(const struct ch_link_ops *network)
 {
-    return network == &ch_net_ofi && getenv("CHORUS_TEST_FULL") == NULL;
+    return network == &ch_link_ofi && getenv("CHORUS_TEST_FULL") == NULL;
 }
 
 static char *place(const struct net_pe *pe, uint32_t to, size_t offset)
@@ -76,7 +76,7 @@ static void put_main(struct ch_boot *boot)
             memset(pe.memory, 0x5a, bytes + 2 * GUARD + 8);
             net_fill(source + shift, bytes, s * 8 + shift + pe.me);
             net_pe_meet(&pe);
-            ops->put(pe.net, CTX_A, pe.next, place(&pe, pe.next, at), source + shift, bytes);
+            ops->put(pe.ep, CTX_A, pe.next, place(&pe, pe.next, at), source + shift, bytes);
             net_pe_done(&pe, CTX_A, pe.next);
             net_pe_meet(&pe);
             expect_arrived(&pe, at, bytes, s * 8 + shift);
@@ -98,8 +98,8 @@ static void get_main(struct ch_boot *boot)
         net_fill(pe.memory + at, bytes, s + pe.me);
         memset(dest, 0x5a, bytes + 32);
         net_pe_meet(&pe);
-        ops->get(pe.net, CTX_A, pe.next, dest + to, place(&pe, pe.next, at), bytes);
-        net_pe_done(&pe, CTX_A, CH_NET_ALL);
+        ops->get(pe.ep, CTX_A, pe.next, dest + to, place(&pe, pe.next, at), bytes);
+        net_pe_done(&pe, CTX_A, CH_LINK_ALL);
         EXPECT(net_is_filled(dest + to, bytes, s + pe.next));
         EXPECT(dest[to - 1] == 0x5a && dest[to + bytes] == 0x5a);
         net_pe_meet(&pe);
@@ -124,17 +124,17 @@ static void order_main(struct ch_boot *boot)
 
         net_fill(source, BYTES * PUTS, round + pe.me);
         for (size_t i = 0; i < PUTS; i++)
-            ops->put(pe.net, CTX_A, pe.next, place(&pe, pe.next, DATA + i * BYTES),
+            ops->put(pe.ep, CTX_A, pe.next, place(&pe, pe.next, DATA + i * BYTES),
                      source + i * BYTES, bytes);
-        ops->say(pe.net, CTX_A, pe.next, word_of(&pe, pe.next, 0), round);
+        net_put_word(ops, pe.ep, CTX_A, pe.next, word_of(&pe, pe.next, 0), round);
         net_pe_word(&pe, word_of(&pe, pe.me, 0), round);
         net_fill(expected, BYTES * PUTS, round + pe.before);
         for (size_t i = 0; i < PUTS; i++)
             EXPECT(memcmp(pe.memory + DATA + i * BYTES, expected + i * BYTES, bytes) == 0);
         memset(pe.memory + DATA, 0x5a, BYTES * PUTS);
-        ops->say(pe.net, CTX_A, pe.before, word_of(&pe, pe.before, 1), round);
+        net_put_word(ops, pe.ep, CTX_A, pe.before, word_of(&pe, pe.before, 1), round);
         net_pe_word(&pe, word_of(&pe, pe.me, 1), round);
-        net_pe_sent(&pe, CTX_A, CH_NET_ALL);
+        net_pe_sent(&pe, CTX_A, CH_LINK_ALL);
     }
     net_pe_meet(&pe);
     net_pe_close(&pe);
@@ -167,10 +167,10 @@ static void receive_send(struct net_pe *pe, const struct receive_round *r, char 
     net_fill(source, r->bytes, r->round + pe->me);
     if (r->is_early) net_pe_word(pe, word_of(pe, pe->me, 1), r->round);
     if (r->is_behind)
-        ops->put(pe->net, CTX_A, pe->next, place(pe, pe->next, RECEIVE_DATA), source,
+        ops->put(pe->ep, CTX_A, pe->next, place(pe, pe->next, RECEIVE_DATA), source,
                  r->bytes < RECEIVE_OTHER ? r->bytes : RECEIVE_OTHER);
-    ops->put(pe->net, CTX_A, pe->next, place(pe, pe->next, RECEIVE_SLOT), source, r->bytes);
-    ops->say(pe->net, CTX_A, pe->next, word_of(pe, pe->next, 0), r->round);
+    ops->put(pe->ep, CTX_A, pe->next, place(pe, pe->next, RECEIVE_SLOT), source, r->bytes);
+    net_put_word(ops, pe->ep, CTX_A, pe->next, word_of(pe, pe->next, 0), r->round);
 }
 
 /* The whole message is where `received` says, and the one before it where it belongs. */
@@ -184,14 +184,14 @@ static void receive_main(struct ch_boot *boot)
         const struct receive_round r = receive_round(round);
         bool is_posted, is_there;
 
-        is_posted = ops->receive(pe.net, pe.before, pe.memory + RECEIVE_SLOT, dst, r.wanted);
-        EXPECT(!is_posted || !ops->receive(pe.net, pe.before, pe.memory, dst, r.wanted));
-        ops->say(pe.net, CTX_A, pe.before, word_of(&pe, pe.before, 1), round);
+        is_posted = ops->receive(pe.ep, pe.before, pe.memory + RECEIVE_SLOT, dst, r.wanted);
+        EXPECT(!is_posted || !ops->receive(pe.ep, pe.before, pe.memory, dst, r.wanted));
+        net_put_word(ops, pe.ep, CTX_A, pe.before, word_of(&pe, pe.before, 1), round);
         receive_send(&pe, &r, source);
         if (round % 7 == 0 && is_posted) /* given up at any time */
-            is_posted = net_pe_step(&pe) && ops->received(pe.net, pe.before);
+            is_posted = net_pe_step(&pe) && ops->received(pe.ep, pe.before);
         net_pe_word(&pe, word_of(&pe, pe.me, 0), round);
-        is_there = is_posted && (round % 7 == 0 || ops->received(pe.net, pe.before));
+        is_there = is_posted && (round % 7 == 0 || ops->received(pe.ep, pe.before));
         EXPECT(is_there == is_posted || !r.is_early || r.wanted != r.bytes || round == 1);
         EXPECT(!is_there || r.wanted == r.bytes);
         net_fill(expected, r.bytes, round + pe.before);
@@ -199,7 +199,7 @@ static void receive_main(struct ch_boot *boot)
         EXPECT(!r.is_behind || memcmp(pe.memory + RECEIVE_DATA, expected,
                                       r.bytes < RECEIVE_OTHER ? r.bytes : RECEIVE_OTHER) == 0);
         memset(pe.memory + RECEIVE_DATA, 0x5a, RECEIVE_OTHER); /* the next may come in `meet` */
-        net_pe_sent(&pe, CTX_A, CH_NET_ALL);
+        net_pe_sent(&pe, CTX_A, CH_LINK_ALL);
         net_pe_meet(&pe);
     }
     net_pe_meet(&pe);
@@ -220,15 +220,15 @@ static void sent_main(struct ch_boot *boot)
         const size_t bytes = round % 2 == 0 ? M : 50 * round;
 
         net_fill(source, bytes, round + pe.me);
-        ops->put(pe.net, CTX_A, pe.next, place(&pe, pe.next, 64), source, bytes);
-        ops->say(pe.net, CTX_A, pe.next, word_of(&pe, pe.next, 0), round);
+        ops->put(pe.ep, CTX_A, pe.next, place(&pe, pe.next, 64), source, bytes);
+        net_put_word(ops, pe.ep, CTX_A, pe.next, word_of(&pe, pe.next, 0), round);
         net_pe_sent(&pe, CTX_A, pe.next);
         memset(source, 0x5a, bytes);
         net_pe_word(&pe, word_of(&pe, pe.me, 0), round);
         EXPECT(net_is_filled(pe.memory + 64, bytes, round + pe.before));
         net_pe_done(&pe, CTX_A, pe.next);
-        ops->get(pe.net, CTX_A, pe.next, source, place(&pe, pe.next, 64), bytes);
-        EXPECT(ops->is_sent(pe.net, CTX_A, pe.next));
+        ops->get(pe.ep, CTX_A, pe.next, source, place(&pe, pe.next, 64), bytes);
+        EXPECT(ops->is_sent(pe.ep, CTX_A, pe.next));
         net_pe_done(&pe, CTX_A, pe.next);
         net_pe_meet(&pe);
     }
@@ -247,16 +247,16 @@ static void contexts_main(struct ch_boot *boot)
     net_pe_open(&pe, boot, ops, 64 + 2 * M, 1);
     for (uint64_t round = 1; round <= 10; round++) {
         net_fill(source, 2 * M, round + pe.me);
-        ops->put(pe.net, CTX_A, pe.next, place(&pe, pe.next, 64), source, M);
-        ops->put(pe.net, CTX_B, pe.next, place(&pe, pe.next, 64 + M), source + M, M);
+        ops->put(pe.ep, CTX_A, pe.next, place(&pe, pe.next, 64), source, M);
+        ops->put(pe.ep, CTX_B, pe.next, place(&pe, pe.next, 64 + M), source + M, M);
         net_pe_done(&pe, CTX_B, pe.next);
-        ops->amo(pe.net, CTX_B, pe.next, CH_AMO_ADD, word_of(&pe, pe.next, 1), 8, 1, 0,
+        ops->amo(pe.ep, CTX_B, pe.next, CH_AMO_ADD, word_of(&pe, pe.next, 1), 8, 1, 0,
                  &fetched[1]);
-        net_pe_done(&pe, CTX_A, CH_NET_ALL);
-        ops->amo(pe.net, CTX_A, pe.next, CH_AMO_ADD, word_of(&pe, pe.next, 0), 8, 1, 0,
+        net_pe_done(&pe, CTX_A, CH_LINK_ALL);
+        ops->amo(pe.ep, CTX_A, pe.next, CH_AMO_ADD, word_of(&pe, pe.next, 0), 8, 1, 0,
                  &fetched[0]);
         net_pe_done(&pe, CTX_A, pe.next);
-        net_pe_done(&pe, CTX_B, CH_NET_ALL);
+        net_pe_done(&pe, CTX_B, CH_LINK_ALL);
         EXPECT(fetched[0] == round - 1 && fetched[1] == round - 1);
         net_pe_meet(&pe);
         EXPECT(net_is_filled(pe.memory + 64, 2 * M, round + pe.before));
@@ -286,9 +286,9 @@ static void amo_all(struct net_pe *pe, size_t bytes)
     for (size_t i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
         uint64_t fetched = 0x5a5a, now = 0x5a5a;
 
-        ops->amo(pe->net, CTX_A, pe->next, steps[i].op, word, bytes, steps[i].value,
+        ops->amo(pe->ep, CTX_A, pe->next, steps[i].op, word, bytes, steps[i].value,
                  steps[i].compare, &fetched);
-        ops->amo(pe->net, CTX_A, pe->next, CH_AMO_FETCH, word, bytes, 0, 0, &now);
+        ops->amo(pe->ep, CTX_A, pe->next, CH_AMO_FETCH, word, bytes, 0, 0, &now);
         net_pe_done(pe, CTX_A, pe->next);
         EXPECT(steps[i].op == CH_AMO_SET || fetched == steps[i].before);
         EXPECT(now == steps[i].after);
@@ -316,17 +316,17 @@ static void amo_together_main(struct ch_boot *boot)
 
     net_pe_open(&pe, boot, ops, 128, 1);
     for (int i = 0; pe.me != 0 && i < ADDS; i++) {
-        ops->amo(pe.net, CTX_A, 0, CH_AMO_ADD, word_of(&pe, 0, 0), 8, 3, 0, NULL);
-        ops->amo(pe.net, CTX_A, 0, CH_AMO_ADD, word_of(&pe, 0, 1), 4, 1, 0, &fetched);
+        ops->amo(pe.ep, CTX_A, 0, CH_AMO_ADD, word_of(&pe, 0, 0), 8, 3, 0, NULL);
+        ops->amo(pe.ep, CTX_A, 0, CH_AMO_ADD, word_of(&pe, 0, 1), 4, 1, 0, &fetched);
         do {
-            ops->amo(pe.net, CTX_A, 0, CH_AMO_COMPARE_SWAP, word_of(&pe, 0, 2), 8, seen + 1,
+            ops->amo(pe.ep, CTX_A, 0, CH_AMO_COMPARE_SWAP, word_of(&pe, 0, 2), 8, seen + 1,
                      seen, &fetched);
             net_pe_done(&pe, CTX_A, 0);
             if (fetched == seen) break;
             seen = fetched;
         } while (true);
     }
-    if (pe.me != 0) ops->say(pe.net, CTX_A, 0, word_of(&pe, 0, 4 + pe.me), 1);
+    if (pe.me != 0) net_put_word(ops, pe.ep, CTX_A, 0, word_of(&pe, 0, 4 + pe.me), 1);
     for (uint32_t i = 1; pe.me == 0 && i < pe.n; i++)
         net_pe_word(&pe, word_of(&pe, 0, 4 + i), 1);
     if (pe.me == 0) {
@@ -352,15 +352,15 @@ static void flood_main(struct ch_boot *boot)
     net_pe_open(&pe, boot, ops, 64 + BULK, 1);
     net_fill(source, BULK, pe.me);
     for (uint32_t i = 0; i < FLOOD; i++) {
-        ops->put(pe.net, CTX_A, pe.next, place(&pe, pe.next, 64), source,
+        ops->put(pe.ep, CTX_A, pe.next, place(&pe, pe.next, 64), source,
                  i % 50 == 0 ? BULK : 1 + i);
-        ops->amo(pe.net, CTX_B, pe.next, CH_AMO_ADD, word_of(&pe, pe.next, 1), 8, 1, 0,
+        ops->amo(pe.ep, CTX_B, pe.next, CH_AMO_ADD, word_of(&pe, pe.next, 1), 8, 1, 0,
                  &fetched[i]);
-        if (i % 100 == 0) ops->get(pe.net, CTX_B, pe.next, dest, place(&pe, pe.next, 64), BULK);
-        if (i % 3 == 0) ops->say(pe.net, CTX_A, pe.next, word_of(&pe, pe.next, 0), i);
+        if (i % 100 == 0) ops->get(pe.ep, CTX_B, pe.next, dest, place(&pe, pe.next, 64), BULK);
+        if (i % 3 == 0) net_put_word(ops, pe.ep, CTX_A, pe.next, word_of(&pe, pe.next, 0), i);
     }
-    net_pe_done(&pe, CTX_A, CH_NET_ALL);
-    net_pe_done(&pe, CTX_B, CH_NET_ALL);
+    net_pe_done(&pe, CTX_A, CH_LINK_ALL);
+    net_pe_done(&pe, CTX_B, CH_LINK_ALL);
     for (uint32_t i = 0; i < FLOOD; i++)
         sum += fetched[i];
     EXPECT(sum == (uint64_t)FLOOD * (FLOOD - 1) / 2);
@@ -382,22 +382,22 @@ static void watch_main(struct ch_boot *boot)
     bool is_passive;
 
     net_pe_open(&pe, boot, ops, 64 + 8 * M, 1);
-    is_passive = (ops->caps(pe.net) & CH_NET_PASSIVE) != 0;
+    is_passive = (ops->caps(pe.ep) & CH_LINK_PASSIVE) != 0;
     for (uint64_t round = 1; round <= 30; round++) {
         bool has_moved = true, is_over = false;
 
         if (round % 10 == 0)
-            ops->put(pe.net, CTX_A, pe.next, place(&pe, pe.next, 64), source, 8 * M);
-        ops->say(pe.net, CTX_A, pe.next, word_of(&pe, pe.next, 0), round);
+            ops->put(pe.ep, CTX_A, pe.next, place(&pe, pe.next, 64), source, 8 * M);
+        net_put_word(ops, pe.ep, CTX_A, pe.next, word_of(&pe, pe.next, 0), round);
         while (!is_over) {
-            struct pollfd fd = {ops->watch(pe.net), POLLIN, 0};
+            struct pollfd fd = {ops->watch(pe.ep), POLLIN, 0};
 
             if (!has_moved && fd.fd >= 0)
                 EXPECT(poll(&fd, 1, is_passive ? 1 : PATIENCE_MS) == 1 || is_passive);
             has_moved = false;
-            EXPECT(ops->progress(pe.net, &has_moved) == CHORUS_OK);
+            EXPECT(ops->progress(pe.ep, &has_moved) == CHORUS_OK);
             is_over = __atomic_load_n(word_of(&pe, pe.me, 0), __ATOMIC_ACQUIRE) >= round &&
-                      ops->is_done(pe.net, CTX_A, CH_NET_ALL);
+                      ops->is_done(pe.ep, CTX_A, CH_LINK_ALL);
         }
         net_pe_meet(&pe);
     }
@@ -411,7 +411,7 @@ static void progress_often(const struct net_pe *pe)
     bool has_moved;
 
     for (int i = 0; i < OFTEN; i++)
-        EXPECT(ops->progress(pe->net, &has_moved) == CHORUS_OK);
+        EXPECT(ops->progress(pe->ep, &has_moved) == CHORUS_OK);
 }
 
 /* Who sleeps at the descriptor is woken by what arrives, though another thread made progress
@@ -423,22 +423,22 @@ static void watched_main(struct ch_boot *boot)
     bool is_passive;
 
     net_pe_open(&pe, boot, ops, 64, 1);
-    is_passive = (ops->caps(pe.net) & CH_NET_PASSIVE) != 0;
+    is_passive = (ops->caps(pe.ep) & CH_LINK_PASSIVE) != 0;
     for (uint64_t round = 1; round <= 5; round++) {
-        struct pollfd fd = {ops->watch(pe.net), POLLIN, 0};
+        struct pollfd fd = {ops->watch(pe.ep), POLLIN, 0};
 
         progress_often(&pe);
         net_pe_meet(&pe);
-        ops->say(pe.net, CTX_A, pe.next, word_of(&pe, pe.next, 0), round);
+        net_put_word(ops, pe.ep, CTX_A, pe.next, word_of(&pe, pe.next, 0), round);
         while (__atomic_load_n(word_of(&pe, pe.me, 0), __ATOMIC_ACQUIRE) < round) {
             bool has_moved = false;
 
             if (fd.fd >= 0)
                 EXPECT(poll(&fd, 1, is_passive ? 1 : PATIENCE_MS) == 1 || is_passive);
-            EXPECT(ops->progress(pe.net, &has_moved) == CHORUS_OK);
-            fd.fd = ops->watch(pe.net);
+            EXPECT(ops->progress(pe.ep, &has_moved) == CHORUS_OK);
+            fd.fd = ops->watch(pe.ep);
         }
-        if (ops->unwatch != NULL) ops->unwatch(pe.net);
+        if (ops->unwatch != NULL) ops->unwatch(pe.ep);
         net_pe_done(&pe, CTX_A, pe.next);
         net_pe_meet(&pe);
         progress_often(&pe);
@@ -459,19 +459,19 @@ static void grow_main(struct ch_boot *boot)
     for (int i = 0; i < 3; i++) {
         parts[i] = aligned_alloc(4096, 8192);
         memset(parts[i], 0, 8192);
-        EXPECT(ops->attach(pe.net, parts[i], 8192, &key) == CHORUS_OK);
+        EXPECT(ops->attach(pe.ep, parts[i], 8192, &key) == CHORUS_OK);
         net_pe_share(&pe, parts[i], 8192, key, there);
         net_fill(source, sizeof(source), pe.me + (uint64_t)i);
-        ops->put(pe.net, CTX_A, pe.next, there[pe.next] + 7, source, sizeof(source));
-        ops->put(pe.net, CTX_A, pe.next, place(&pe, pe.next, 9), source, sizeof(source));
+        ops->put(pe.ep, CTX_A, pe.next, there[pe.next] + 7, source, sizeof(source));
+        ops->put(pe.ep, CTX_A, pe.next, place(&pe, pe.next, 9), source, sizeof(source));
         net_pe_done(&pe, CTX_A, pe.next);
         net_pe_meet(&pe);
         EXPECT(net_is_filled(parts[i] + 7, sizeof(source), pe.before + (uint64_t)i));
         EXPECT(net_is_filled(pe.memory + 9, sizeof(source), pe.before + (uint64_t)i));
         if (i == 1) {
-            if (ops->forget != NULL) ops->forget(pe.net, pe.next, there[pe.next]);
+            if (ops->forget != NULL) ops->forget(pe.ep, pe.next, there[pe.next]);
             net_pe_meet(&pe);
-            ops->detach(pe.net, parts[i]);
+            ops->detach(pe.ep, parts[i]);
         }
         net_pe_meet(&pe);
     }
@@ -491,16 +491,16 @@ static void parts_main(struct ch_boot *boot)
     net_pe_open(&pe, boot, ops, 64, 1);
     memset(memory, 0, 3 * PART);
     for (size_t i = 3; i-- > 0;) {
-        EXPECT(ops->attach(pe.net, memory + i * PART, PART, &key) == CHORUS_OK);
+        EXPECT(ops->attach(pe.ep, memory + i * PART, PART, &key) == CHORUS_OK);
         net_pe_share(&pe, memory + i * PART, PART, key, there);
     }
     net_fill(source, sizeof(source), pe.me);
-    ops->put(pe.net, CTX_A, pe.next, there[pe.next] + 100, source, sizeof(source));
+    ops->put(pe.ep, CTX_A, pe.next, there[pe.next] + 100, source, sizeof(source));
     net_pe_done(&pe, CTX_A, pe.next);
     net_pe_meet(&pe);
     EXPECT(net_is_filled(memory + 100, sizeof(source), pe.before));
     memset(source, 0x5a, sizeof(source));
-    ops->get(pe.net, CTX_A, pe.next, source, there[pe.next] + 100, sizeof(source));
+    ops->get(pe.ep, CTX_A, pe.next, source, there[pe.next] + 100, sizeof(source));
     net_pe_done(&pe, CTX_A, pe.next);
     EXPECT(net_is_filled(source, sizeof(source), pe.me));
     net_pe_meet(&pe);
@@ -522,16 +522,16 @@ static void stray_main(struct ch_boot *boot)
     net_pe_open(&pe, boot, ops, 4096, 1);
     memset(pe.memory, 0, pe.bytes);
     net_pe_meet(&pe);
-    if (pe.me == 1) ops->put(pe.net, CTX_A, 0, place(&pe, 0, 4096 - 4), bytes, sizeof(bytes));
+    if (pe.me == 1) ops->put(pe.ep, CTX_A, 0, place(&pe, 0, 4096 - 4), bytes, sizeof(bytes));
     while (st == CHORUS_OK && __atomic_load_n(&n_noticed, __ATOMIC_ACQUIRE) == 0)
-        st = ops->progress(pe.net, &has_moved);
+        st = ops->progress(pe.ep, &has_moved);
     if (st != CHORUS_OK) {
         (void)__atomic_add_fetch(&n_noticed, 1, __ATOMIC_RELEASE);
         EXPECT(pes_message_has(pe.me == 1 ? "PE 0 on host alpha" : "PE 1 on host beta"));
         /* What is posted now does nothing, and is never over. */
-        ops->put(pe.net, CTX_A, 1 - pe.me, place(&pe, 1 - pe.me, 0), bytes, sizeof(bytes));
-        EXPECT(!ops->is_sent(pe.net, CTX_A, 1 - pe.me));
-        EXPECT(!ops->is_done(pe.net, CTX_A, CH_NET_ALL));
+        ops->put(pe.ep, CTX_A, 1 - pe.me, place(&pe, 1 - pe.me, 0), bytes, sizeof(bytes));
+        EXPECT(!ops->is_sent(pe.ep, CTX_A, 1 - pe.me));
+        EXPECT(!ops->is_done(pe.ep, CTX_A, CH_LINK_ALL));
     }
     pes_meet(boot);
     EXPECT(pe.memory[4092] == 0 && pe.memory[0] == 0);
@@ -564,17 +564,17 @@ static void lent_close(struct lent *lent)
 
 static void lend(const struct net_pe *pe, struct lent *lent)
 {
-    ops->get(pe->net, CTX_A, 1, lent->dst, place(pe, 1, 64), GIVEN_UP);
-    ops->get(pe->net, CTX_B, 1, lent->small, place(pe, 1, 64), SHORT);
-    ops->amo(pe->net, CTX_A, 1, CH_AMO_ADD, word_of(pe, 1, 0), 8, 1, 0, &lent->fetched);
-    ops->put(pe->net, CTX_A, 1, place(pe, 1, 64), lent->big, GIVEN_UP);
-    ops->put(pe->net, CTX_A, 1, place(pe, 1, 64), lent->source, SEND);
+    ops->get(pe->ep, CTX_A, 1, lent->dst, place(pe, 1, 64), GIVEN_UP);
+    ops->get(pe->ep, CTX_B, 1, lent->small, place(pe, 1, 64), SHORT);
+    ops->amo(pe->ep, CTX_A, 1, CH_AMO_ADD, word_of(pe, 1, 0), 8, 1, 0, &lent->fetched);
+    ops->put(pe->ep, CTX_A, 1, place(pe, 1, 64), lent->big, GIVEN_UP);
+    ops->put(pe->ep, CTX_A, 1, place(pe, 1, 64), lent->source, SEND);
 }
 
 /* From now on they are the caller's. */
 static void give_up(struct net_pe *pe, struct lent *lent)
 {
-    ops->abandon(pe->net, 1);
+    ops->abandon(pe->ep, 1);
     memset(lent->dst, 0x33, GIVEN_UP);
     memset(lent->small, 0x33, SHORT);
     memset(&lent->fetched, 0x33, sizeof(lent->fetched));
@@ -595,7 +595,7 @@ static void step_often(const struct net_pe *pe, uint64_t steps)
     bool has_moved;
 
     for (uint64_t i = 0; i < steps; i++) {
-        (void)ops->progress(pe->net, &has_moved); /* may fail */
+        (void)ops->progress(pe->ep, &has_moved); /* may fail */
         (void)sched_yield();
     }
 }
@@ -615,8 +615,8 @@ static void abandon_after(struct net_pe *pe, uint64_t steps)
     step_often(pe, LATER);
     pes_meet(pe->boot);
     if (pe->me == 0 && steps == 0) { /* else the operations may be over */
-        EXPECT(net_pe_fails(pe) != CHORUS_OK && pes_message_has(CH_NET_ABANDONED));
-        EXPECT(!ops->is_done(pe->net, CTX_A, 1) && !ops->is_sent(pe->net, CTX_A, CH_NET_ALL));
+        EXPECT(net_pe_fails(pe) != CHORUS_OK && pes_message_has(CH_LINK_ABANDONED));
+        EXPECT(!ops->is_done(pe->ep, CTX_A, 1) && !ops->is_sent(pe->ep, CTX_A, CH_LINK_ALL));
     }
     EXPECT(pe->me != 0 || is_untouched(lent.dst, GIVEN_UP));
     EXPECT(pe->me != 0 || is_untouched(lent.small, SHORT));
@@ -633,7 +633,7 @@ static void abandon_main(struct ch_boot *boot)
         struct net_pe pe;
 
         net_pe_open(&pe, boot, ops, 64 + GIVEN_UP, 1);
-        ops->say(pe.net, CTX_A, pe.next, word_of(&pe, pe.next, 1), 1);
+        net_put_word(ops, pe.ep, CTX_A, pe.next, word_of(&pe, pe.next, 1), 1);
         net_pe_word(&pe, word_of(&pe, pe.me, 1), 1);
         net_pe_done(&pe, CTX_A, pe.next);
         abandon_after(&pe, steps);
@@ -653,14 +653,14 @@ static void abandon_nothing_main(struct ch_boot *boot)
 
     net_pe_open(&pe, boot, ops, 64 + M, 1);
     for (uint64_t round = 0; round < 3; round++) {
-        ops->abandon(pe.net, pe.next);
-        ops->put(pe.net, CTX_A, pe.next, place(&pe, pe.next, 64), source, M);
-        ops->amo(pe.net, CTX_A, pe.next, CH_AMO_ADD, word_of(&pe, pe.next, 0), 8, 1, 0,
+        ops->abandon(pe.ep, pe.next);
+        ops->put(pe.ep, CTX_A, pe.next, place(&pe, pe.next, 64), source, M);
+        ops->amo(pe.ep, CTX_A, pe.next, CH_AMO_ADD, word_of(&pe, pe.next, 0), 8, 1, 0,
                  &fetched);
         net_pe_done(&pe, CTX_A, pe.next);
         EXPECT(fetched == round);
-        ops->amo(pe.net, CTX_A, pe.next, CH_AMO_ADD, word_of(&pe, pe.next, 1), 8, 1, 0, NULL);
-        ops->abandon(pe.net, pe.next); /* uses no memory */
+        ops->amo(pe.ep, CTX_A, pe.next, CH_AMO_ADD, word_of(&pe, pe.next, 1), 8, 1, 0, NULL);
+        ops->abandon(pe.ep, pe.next); /* uses no memory */
         net_pe_done(&pe, CTX_A, pe.next);
     }
     net_pe_meet(&pe);
@@ -681,7 +681,8 @@ static void first_use_main(struct ch_boot *boot)
         net_pe_open(&pe, boot, ops, 64, 1);
         net_pe_meet(&pe);
         for (uint32_t to = 0; to < pe.n; to++)
-            if (to != pe.me) ops->say(pe.net, CTX_A, to, word_of(&pe, to, pe.me), again);
+            if (to != pe.me)
+                net_put_word(ops, pe.ep, CTX_A, to, word_of(&pe, to, pe.me), again);
         for (uint32_t from = 0; from < pe.n; from++)
             if (from != pe.me) net_pe_word(&pe, word_of(&pe, pe.me, from), again);
         net_pe_meet(&pe);
@@ -697,17 +698,17 @@ static void lost_main(struct ch_boot *boot)
 
     net_pe_open(&pe, boot, ops, 64 + 4 * M, 1);
     if (pe.me == 1) {
-        ops->say(pe.net, CTX_A, 0, word_of(&pe, 0, 0), 1);
+        net_put_word(ops, pe.ep, CTX_A, 0, word_of(&pe, 0, 0), 1);
         net_pe_word(&pe, word_of(&pe, 1, 0), 1);
         _exit(0);
     }
     net_pe_word(&pe, word_of(&pe, 0, 0), 1);
-    ops->say(pe.net, CTX_A, 1, word_of(&pe, 1, 0), 1);
+    net_put_word(ops, pe.ep, CTX_A, 1, word_of(&pe, 1, 0), 1);
     for (int i = 0; i < 10; i++)
-        ops->put(pe.net, CTX_A, 1, place(&pe, 1, 64), source, 4 * M);
+        ops->put(pe.ep, CTX_A, 1, place(&pe, 1, 64), source, 4 * M);
     EXPECT(net_pe_fails(&pe) == CHORUS_ERR_ABORTED);
     EXPECT(pes_message_has("PE 1 on host beta"));
-    EXPECT(!ops->is_done(pe.net, CTX_A, 1));
+    EXPECT(!ops->is_done(pe.ep, CTX_A, 1));
     net_pe_close(&pe);
     free(source);
 }
@@ -718,7 +719,7 @@ static void leave_main(struct ch_boot *boot)
     struct net_pe pe;
 
     net_pe_open(&pe, boot, ops, 64, 1);
-    ops->say(pe.net, CTX_A, pe.next, word_of(&pe, pe.next, 0), 1);
+    net_put_word(ops, pe.ep, CTX_A, pe.next, word_of(&pe, pe.next, 0), 1);
     net_pe_word(&pe, word_of(&pe, pe.me, 0), 1);
     net_pe_done(&pe, CTX_A, pe.next);
     net_pe_meet(&pe);
@@ -732,15 +733,15 @@ static void leave_main(struct ch_boot *boot)
 
 static void describe_main(struct ch_boot *boot)
 {
-    char why[CH_NET_WHY_BYTES] = "";
+    char why[CH_LINK_WHY_BYTES] = "";
     struct net_pe pe;
 
     net_pe_open(&pe, boot, ops, 64, 1);
-    ops->describe(pe.net, pe.next, why);
+    ops->describe(pe.ep, pe.next, why);
     EXPECT(strstr(why, ops->name) != NULL);
-    ops->say(pe.net, CTX_A, pe.next, word_of(&pe, pe.next, 0), 1);
+    net_put_word(ops, pe.ep, CTX_A, pe.next, word_of(&pe, pe.next, 0), 1);
     net_pe_word(&pe, word_of(&pe, pe.me, 0), 1);
-    ops->describe(pe.net, pe.next, why);
+    ops->describe(pe.ep, pe.next, why);
     EXPECT(strstr(why, ops->name) != NULL);
     net_pe_meet(&pe);
     net_pe_close(&pe);
@@ -783,33 +784,33 @@ START_TEST(lost__a_process__ends_the_waits)
 END_TEST
 
 /* Where few PEs open a network, 3 do nothing that 2 or 4 do not. */
-static bool is_tried(const struct ch_net_ops *network, int pes)
+static bool is_tried(const struct ch_link_ops *network, int pes)
 {
     return pes != 3 || !is_brief(network);
 }
 
 /* Can this machine have the network? Else it is left out, saying why. */
-static bool is_here(const struct ch_net_ops *network)
+static bool is_here(const struct ch_link_ops *network)
 {
     static struct ch_options options;
     static struct ch_door door;
     static const uint32_t node = 0;
     static const char *const host = "alpha";
     const ptrdiff_t map = 0;
-    const struct ch_net_terms terms = {.options = &options,
-                                       .n = 1,
-                                       .nodes = &node,
-                                       .hosts = &host,
-                                       .maps = &map,
-                                       .door = &door};
-    struct ch_net *net = NULL;
+    const struct ch_link_terms terms = {.options = &options,
+                                        .n = 1,
+                                        .nodes = &node,
+                                        .hosts = &host,
+                                        .maps = &map,
+                                        .door = &door};
+    struct ch_endpoint *ep = NULL;
     chorus_status st;
 
     st = ch_options_read(&options);
     options.transport = network->name;
-    if (st == CHORUS_OK) st = network->open(&terms, &net);
+    if (st == CHORUS_OK) st = network->open(&terms, &ep);
     if (st != CHORUS_OK) printf("%s is left out: %s\n", network->name, ch_error_message());
-    network->close(net);
+    network->close(ep);
     return st == CHORUS_OK;
 }
 

@@ -159,7 +159,7 @@ static void guess_keys(struct attempt *a, uint64_t right)
 static void send_frames(struct attempt *a, const struct net_pe *pe)
 {
     const struct ch_frame say = {
-        .kind = CH_FRAME_SAY, .there = (uintptr_t)pe->there[1], .value = 1};
+        .kind = CH_FRAME_WORD, .there = (uintptr_t)pe->there[1], .value = 1};
     struct ch_ofi_envelope envelope = {.from = 0, .bytes = sizeof(envelope) + sizeof(say)};
 
     a->what = SEND;
@@ -167,7 +167,7 @@ static void send_frames(struct attempt *a, const struct net_pe *pe)
     memcpy(a->data + sizeof(envelope), &say, sizeof(say));
     memcpy(a->data, &envelope, sizeof(envelope));
     attempt(a);
-    memcpy(envelope.token, pe->net->peers[1].token_out, sizeof(envelope.token));
+    memcpy(envelope.token, pe->ep->peers[1].token_out, sizeof(envelope.token));
     envelope.token[CH_OFI_TOKEN - 1] ^= 1;
     memcpy(a->data, &envelope, sizeof(envelope));
     attempt(a);
@@ -181,15 +181,15 @@ static void send_frames(struct attempt *a, const struct net_pe *pe)
 
 /* ---- the job ---- */
 
-static char card_of_1[CH_NET_CARD_BYTES];
+static char card_of_1[CH_LINK_ADDRESS_BYTES];
 static uint32_t is_over; /* atomic: the stranger has tried everything */
 
 static void act_as_stranger(const struct net_pe *pe)
 {
-    const struct ch_part *part = &pe->net->peers[1].parts.all[0];
+    const struct ch_part *part = &pe->ep->peers[1].parts.all[0];
     struct attempt *a = calloc(1, sizeof(*a));
 
-    a->theirs = pe->net->info;
+    a->theirs = pe->ep->info;
     memcpy(&a->card, card_of_1, sizeof(a->card));
     if ((a->theirs->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0) a->there = part->base;
     guess_keys(a, part->key);
@@ -203,9 +203,9 @@ static void stranger_main(struct ch_boot *boot)
     char source[1000];
     struct net_pe pe;
 
-    net_pe_open(&pe, boot, &ch_net_ofi, BYTES, 1);
+    net_pe_open(&pe, boot, &ch_link_ofi, BYTES, 1);
     memset(pe.memory, SECRET, BYTES);
-    if (pe.me == 1) ch_net_ofi.card(pe.net, card_of_1);
+    if (pe.me == 1) ch_link_ofi.address(pe.ep, card_of_1);
     net_pe_meet(&pe);
     if (pe.me == 0) act_as_stranger(&pe);
     while (!__atomic_load_n(&is_over, __ATOMIC_ACQUIRE) && net_pe_step(&pe))
@@ -215,7 +215,7 @@ static void stranger_main(struct ch_boot *boot)
         EXPECT(pe.memory[i] == SECRET);
     net_pe_meet(&pe);
     net_fill(source, sizeof(source), pe.me);
-    ch_net_ofi.put(pe.net, 0, pe.next, pe.there[pe.next] + 8, source, sizeof(source));
+    ch_link_ofi.put(pe.ep, 0, pe.next, pe.there[pe.next] + 8, source, sizeof(source));
     net_pe_done(&pe, 0, pe.next);
     net_pe_meet(&pe);
     EXPECT(net_is_filled(pe.memory + 8, sizeof(source), pe.before));
@@ -239,9 +239,9 @@ static void keys_main(struct ch_boot *boot)
     uint64_t keys[PARTS];
     struct net_pe pe;
 
-    net_pe_open(&pe, boot, &ch_net_ofi, BYTES, 1);
+    net_pe_open(&pe, boot, &ch_link_ofi, BYTES, 1);
     for (size_t i = 0; i < PARTS; i++) {
-        EXPECT(ch_net_ofi.attach(pe.net, memory + i * BYTES, BYTES, &keys[i]) == CHORUS_OK);
+        EXPECT(ch_link_ofi.attach(pe.ep, memory + i * BYTES, BYTES, &keys[i]) == CHORUS_OK);
         EXPECT(keys[i] >> 32 != 0);
         EXPECT(i == 0 || keys[i] - keys[i - 1] > UINT32_MAX);
     }

@@ -16,7 +16,7 @@
 
 enum { STRANGERS = 300, ROUNDS = 200 };
 
-static const struct ch_net_ops *const ops = &ch_net_tcp;
+static const struct ch_link_ops *const ops = &ch_link_tcp;
 
 static uint64_t *word_of(const struct net_pe *pe, uint32_t to, size_t i)
 {
@@ -89,7 +89,7 @@ static void secret_main(struct ch_boot *boot)
 
     net_pe_open(&pe, boot, ops, 64, (unsigned char)(1 + boot->me));
     if (pe.me == 1) {
-        ops->say(pe.net, 0, 0, word_of(&pe, 0, 0), 7);
+        net_put_word(ops, pe.ep, 0, 0, word_of(&pe, 0, 0), 7);
         EXPECT(net_pe_fails(&pe) == CHORUS_ERR_SYSTEM);
         EXPECT(pes_message_has("PE 0 on host alpha"));
         EXPECT(pes_message_has("the secrets differ"));
@@ -110,10 +110,10 @@ END_TEST
 
 static uint16_t port_of(const struct net_pe *pe)
 {
-    char card[CH_NET_CARD_BYTES];
+    char card[CH_LINK_ADDRESS_BYTES];
     struct ch_tcp_card mine;
 
-    ops->card(pe->net, card);
+    ops->address(pe->ep, card);
     memcpy(&mine, card, sizeof(mine));
     return mine.port;
 }
@@ -149,7 +149,7 @@ static void strangers_main(struct ch_boot *boot)
         (void)net_pe_step(&pe);
     }
     for (uint64_t round = 1; round <= ROUNDS; round++) {
-        ops->say(pe.net, 0, pe.next, word_of(&pe, pe.next, 0), round);
+        net_put_word(ops, pe.ep, 0, pe.next, word_of(&pe, pe.next, 0), round);
         net_pe_word(&pe, word_of(&pe, pe.me, 0), round);
     }
     net_pe_meet(&pe);
@@ -274,23 +274,23 @@ static void expect_no_link(uint16_t port, const char *says)
     static const char *const hosts[2] = {"alpha", "beta"};
     struct ch_options options = pes_options(0);
     struct ch_door door = {0};
-    struct ch_net_terms terms = {
+    struct ch_link_terms terms = {
         .options = &options, .me = 0, .n = 2, .nodes = nodes, .hosts = hosts, .door = &door};
     struct ch_tcp_card card = {.n = 1, .addresses = {{.prefix = 8, .bytes = {127, 0, 0, 1}}}};
     struct net_pe pe = {.ops = ops};
-    char cards[2][CH_NET_CARD_BYTES] = {"", ""};
+    char cards[2][CH_LINK_ADDRESS_BYTES] = {"", ""};
     uint64_t word = 0;
 
     options.net = "lo";
-    ck_assert_int_eq(ops->open(&terms, &pe.net), CHORUS_OK);
+    ck_assert_int_eq(ops->open(&terms, &pe.ep), CHORUS_OK);
     card.port = port != 0 ? port : port_of(&pe);
     memcpy(cards[1], &card, sizeof(card));
-    ck_assert_int_eq(ops->meet(pe.net, (const char(*)[CH_NET_CARD_BYTES])cards), CHORUS_OK);
-    ops->say(pe.net, 0, 1, &word, 1);
+    ck_assert_int_eq(ops->meet(pe.ep, (const char(*)[CH_LINK_ADDRESS_BYTES])cards), CHORUS_OK);
+    net_put_word(ops, pe.ep, 0, 1, &word, 1);
     ck_assert_int_eq(net_pe_fails(&pe), CHORUS_ERR_SYSTEM);
     ck_assert_msg(pes_message_has("PE 1 on host beta"), "%s", ch_error_message());
     ck_assert_msg(pes_message_has(says), "%s", ch_error_message());
-    ops->close(pe.net);
+    ops->close(pe.ep);
 }
 
 START_TEST(connect__refused__names_the_address)
@@ -308,11 +308,11 @@ END_TEST
 START_TEST(interface__unknown__names_those_there_are)
 {
     struct ch_options options = pes_options(0);
-    struct ch_net_terms terms = {.options = &options, .n = 1};
-    struct ch_net *net;
+    struct ch_link_terms terms = {.options = &options, .n = 1};
+    struct ch_endpoint *ep;
 
     options.net = "wire9";
-    ck_assert_int_eq(ops->open(&terms, &net), CHORUS_ERR_ARG);
+    ck_assert_int_eq(ops->open(&terms, &ep), CHORUS_ERR_ARG);
     ck_assert(pes_message_has("CHORUS_NET is \"wire9\"") && pes_message_has(" lo"));
 }
 END_TEST

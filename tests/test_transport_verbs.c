@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What can be tested of verbs without a device; tests/rxe has the rest. */
-#include "transport/net.h"
+#include "transport/link.h"
 #include "transport/verbs_device.h"
 
 #include <arpa/inet.h>
@@ -114,44 +114,44 @@ END_TEST
 
 /* --- no device --- */
 
-static chorus_status open_with(const char *wish, struct ch_net **net_out)
+static chorus_status open_with(const char *wish, struct ch_endpoint **ep_out)
 {
     static const uint32_t nodes[] = {0, 1};
     static const char *const hosts[] = {"alpha", "beta"};
     static struct ch_door door;
     static struct ch_options options;
-    const struct ch_net_terms terms = {
+    const struct ch_link_terms terms = {
         .options = &options, .n = 2, .nodes = nodes, .hosts = hosts, .door = &door};
 
     ck_assert_int_eq(ch_options_read(&options), CHORUS_OK);
     options.verbs = wish;
-    return ch_net_verbs.open(&terms, net_out);
+    return ch_link_verbs.open(&terms, ep_out);
 }
 
 /* Where this machine has a device, opening it is what is tested. */
 START_TEST(open__without_a_device__says_so_and_lets_others_try)
 {
-    struct ch_net *net = NULL;
-    const chorus_status st = open_with("", &net);
+    struct ch_endpoint *ep = NULL;
+    const chorus_status st = open_with("", &ep);
 
     if (st != CHORUS_OK) {
         ck_assert_int_eq(st, CHORUS_ERR_UNSUPPORTED);
-        ck_assert_ptr_null(net);
+        ck_assert_ptr_null(ep);
         expect_message(" ");
     }
-    ch_net_verbs.close(net);
+    ch_link_verbs.close(ep);
 }
 END_TEST
 
 START_TEST(open__device_that_is_not_there__is_an_error)
 {
-    struct ch_net *net = NULL;
+    struct ch_endpoint *ep = NULL;
 
-    ck_assert_int_eq(open_with("nosuchdevice", &net), CHORUS_ERR_ARG);
+    ck_assert_int_eq(open_with("nosuchdevice", &ep), CHORUS_ERR_ARG);
     expect_message("this host has no RDMA device");
-    ck_assert_int_eq(open_with("nosuchdevice:0", &net), CHORUS_ERR_ARG);
+    ck_assert_int_eq(open_with("nosuchdevice:0", &ep), CHORUS_ERR_ARG);
     expect_message("CHORUS_VERBS is \"nosuchdevice:0\"");
-    ck_assert_ptr_null(net);
+    ck_assert_ptr_null(ep);
 }
 END_TEST
 

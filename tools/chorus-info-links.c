@@ -12,14 +12,14 @@
 #include "base/option.h"
 #include "chorus/chorus.h"
 #include "transport/kinds.h"
-#include "transport/network.h"
+#include "transport/links.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NAME_CHARS = 8, TEXT_BYTES = CH_NET_WHY_BYTES + 128 };
+enum { NAME_CHARS = 8, TEXT_BYTES = CH_LINK_WHY_BYTES + 128 };
 
 /* The reason why this kind of network is not used; null: it is used. */
 static const char *why_not(const struct ch_context *context, const struct ch_kinds *kinds,
@@ -27,8 +27,8 @@ static const char *why_not(const struct ch_context *context, const struct ch_kin
 {
     const char *tried;
 
-    if (context->network == NULL) return "no peer is on another host";
-    tried = ch_network_why_not(context->network, kind);
+    if (context->links->network == NULL) return "no peer is on another host";
+    tried = ch_links_why_not(context->links, kind);
     if (tried == NULL || *tried != '\0') return tried;
     if (kinds->is_allowed[kind]) return "an earlier one is used";
     return kind == CH_KIND_loop ? "only if CHORUS_TRANSPORT names it"
@@ -59,10 +59,10 @@ static void describe(const struct ch_context *context, uint32_t pe, char out[TEX
 {
     const struct ch_boot *boot = context->boot;
     const char *host = boot->nodes == NULL ? "this host" : boot->hosts[ch_boot_node(boot, pe)];
-    char how[CH_NET_WHY_BYTES];
+    char how[CH_LINK_WHY_BYTES];
 
-    if (ch_network_route(context->network, pe) != NULL)
-        ch_network_describe(context->network, pe, how);
+    if (ch_links_far(context->links, pe) != NULL)
+        ch_links_describe(context->links, pe, how);
     else
         (void)snprintf(how, sizeof(how), "mapped: %s, by load and store",
                        ch_heap_device(context->heap) != NULL ? "memory of its GPU"
@@ -104,8 +104,7 @@ static chorus_status touch_peers(struct ch_context *context)
 
     if (word == NULL) return CHORUS_ERR_NOMEM; /* it has set its message */
     for (uint32_t pe = 0; pe < context->boot->n; pe++)
-        CH_TRY(context->ops->get(context->transport, CH_CTX_DEFAULT, &seen, word, sizeof(seen),
-                                 pe));
+        CH_TRY(ch_links_get(context->links, CH_CTX_DEFAULT, &seen, word, sizeof(seen), pe));
     return ch_context_meet(context);
 }
 

@@ -58,8 +58,8 @@ static chorus_status run(const char *function, chorus_ctx_t ctx, const struct am
 
     CH_TRY(ch_target_check(function, ctx, a->object_name, a->object, 1, a->bytes, a->pe, &t));
     CH_TRY(ch_check_aligned(function, a->object_name, a->object, a->bytes));
-    return t.context->ops->amo(t.context->transport, t.ctx, a->op, a->object, a->bytes,
-                               a->value, a->compare, t.pe, a->fetches ? fetched_out : NULL);
+    return ch_links_amo(t.context->links, t.ctx, a->op, a->object, a->bytes, a->value,
+                        a->compare, t.pe, a->fetches ? fetched_out : NULL);
 }
 
 /* Any call; 0 after a failure. */
@@ -226,24 +226,13 @@ static chorus_status put_signal(const char *function, chorus_ctx_t ctx, void *de
                                 const struct ch_signal_update *update, int pe)
 {
     const enum ch_amo op = update->op == CHORUS_SIGNAL_ADD ? CH_AMO_ADD : CH_AMO_SET;
-    const struct ch_transport_ops *ops;
-    struct ch_transport *transport;
+    struct ch_put_signal put = {dest, source, 0, update->address, op, update->value};
     struct ch_target t;
 
     CH_TRY(ch_target_check(function, ctx, "dest", dest, count, element_bytes, pe, &t));
     CH_TRY(check_signal(t.context, function, update, t.pe));
-    ops = t.context->ops;
-    transport = t.context->transport;
-    if (ops->put_signal != NULL) {
-        const struct ch_put_signal put = {dest, source,       t.bytes, update->address,
-                                          op,   update->value};
-
-        return ops->put_signal(transport, t.ctx, &put, t.pe, update->is_nbi);
-    }
-    if (t.bytes != 0) CH_TRY(ops->put(transport, t.ctx, dest, source, t.bytes, t.pe));
-    CH_TRY(ops->fence(transport, t.ctx));
-    return ops->amo(transport, t.ctx, op, update->address, sizeof(*update->address),
-                    update->value, 0, t.pe, NULL);
+    put.bytes = t.bytes;
+    return ch_links_put_signal(t.context->links, t.ctx, &put, t.pe, update->is_nbi);
 }
 
 void ch_rma_put_signal(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
@@ -281,8 +270,8 @@ static chorus_status signal_op(const char *function, chorus_ctx_t ctx,
     CH_TRY(ch_target_check(function, ctx, "sig_addr", update->address, 1,
                            sizeof(*update->address), pe, &t));
     CH_TRY(check_signal(t.context, function, update, t.pe));
-    return t.context->ops->amo(t.context->transport, t.ctx, op, update->address,
-                               sizeof(*update->address), update->value, 0, t.pe, NULL);
+    return ch_links_amo(t.context->links, t.ctx, op, update->address, sizeof(*update->address),
+                        update->value, 0, t.pe, NULL);
 }
 
 #define DEFINE_PLAIN(P, ARG, CTX)                                                            \
@@ -325,8 +314,8 @@ static chorus_status fetch(const char *function, const uint64_t *sig_addr, uint6
     CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_check_symmetric(context, function, "sig_addr", sig_addr, sizeof(*sig_addr)));
     CH_TRY(ch_check_aligned(function, "sig_addr", sig_addr, sizeof(*sig_addr)));
-    if (context->ops->load != NULL)
-        return context->ops->load(context->transport, value_out, sig_addr, sizeof(*sig_addr));
+    if (ch_links_must_load(context->links))
+        return ch_links_load(context->links, value_out, sig_addr, sizeof(*sig_addr));
     *value_out = __atomic_load_n(sig_addr, __ATOMIC_ACQUIRE);
     return CHORUS_OK;
 }

@@ -130,7 +130,7 @@ static int quiet(const char *function)
     struct ch_context *context;
 
     CH_TRY(ch_context_require(function, &context));
-    return context->ops->quiet(context->transport, CH_CTX_DEFAULT);
+    return ch_links_quiet(context->links, CH_CTX_DEFAULT, CH_LINK_ALL);
 }
 
 int chorus_team_sync(chorus_team_t team)

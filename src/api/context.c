@@ -127,7 +127,7 @@ chorus_status ch_context_meet(struct ch_context *context)
 {
     struct ch_team *world;
 
-    CH_TRY(context->ops->quiet(context->transport, CH_CTX_DEFAULT));
+    CH_TRY(ch_links_quiet(context->links, CH_CTX_DEFAULT, CH_LINK_ALL));
     CH_TRY(ch_team_get(context->teams, CHORUS_TEAM_WORLD, &world));
     return ch_team_meet(world);
 }

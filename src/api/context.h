@@ -15,7 +15,7 @@
 #include "heap/heap.h"
 #include "select/select.h"
 #include "team/team.h"
-#include "transport/transport.h"
+#include "transport/links.h"
 
 #include <pthread.h>
 
@@ -46,9 +46,7 @@ struct ch_context {
     struct ch_options options;
     struct ch_boot *boot;
     struct ch_heap *heap;
-    struct ch_network *network; /* to peers of other hosts; null: there are none */
-    const struct ch_transport_ops *ops;
-    struct ch_transport *transport;
+    struct ch_links *links;
     struct ch_patience patience;
     struct ch_teams *teams;
     struct ch_select *select;
@@ -67,7 +65,7 @@ struct ch_context {
     uint64_t n_scans; /* of wait and test calls so far; the next one begins at it */
     uint32_t n_near;  /* PEs of the job for the fast path of rma.h; 0 if calls are checked or no
                          PE is mapped */
-    struct ch_near near[]; /* copied from the transport, so that a call finds them at once */
+    struct ch_near near[]; /* copied from the links, so that a call finds them at once */
 };
 
 /* The status for chorusx_init_status; in a forked child, as after finalize. */

@@ -114,7 +114,7 @@ static chorus_status destroy(const char *function, chorus_ctx_t ctx)
                        "one of chorus_ctx_create",
                        function);
     CH_TRY(ch_ctx_find(context, function, ctx, &number, &team));
-    CH_TRY(context->ops->quiet(context->transport, number));
+    CH_TRY(ch_links_quiet(context->links, number, CH_LINK_ALL));
     slot = &context->ctxs[number - CH_CTX_PROGRAM];
     (void)__atomic_add_fetch(&slot->state, 1, __ATOMIC_RELEASE);
     return CHORUS_OK;

@@ -296,7 +296,7 @@ static chorus_status part(struct ch_context *context)
 
     if (context->gpu != NULL) CH_TRY(ch_gpu_drain(context->gpu));
     ch_streams_close(context);
-    CH_TRY(context->ops->quiet(context->transport, CH_CTX_DEFAULT));
+    CH_TRY(ch_links_quiet(context->links, CH_CTX_DEFAULT, CH_LINK_ALL));
     CH_TRY(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL));
     ch_buffers_close(context);
     return CHORUS_OK;

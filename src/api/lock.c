@@ -46,8 +46,8 @@ static chorus_status amo(const struct lock *l, enum ch_amo op, uint32_t *word, u
     uint64_t fetched = 0;
     struct ch_context *c = l->context;
 
-    CH_TRY(c->ops->amo(c->transport, CH_CTX_DEFAULT, op, word, sizeof(*word), value, compare,
-                       pe, fetched_out != NULL ? &fetched : NULL));
+    CH_TRY(ch_links_amo(c->links, CH_CTX_DEFAULT, op, word, sizeof(*word), value, compare, pe,
+                        fetched_out != NULL ? &fetched : NULL));
     if (fetched_out != NULL) *fetched_out = (uint32_t)fetched;
     return CHORUS_OK;
 }
@@ -57,8 +57,8 @@ static chorus_status look(const struct lock *l, uint32_t *place_out)
 {
     struct ch_context *c = l->context;
 
-    if (c->ops->load != NULL)
-        return c->ops->load(c->transport, place_out, l->place, sizeof(*l->place));
+    if (ch_links_must_load(c->links))
+        return ch_links_load(c->links, place_out, l->place, sizeof(*l->place));
     *place_out = __atomic_load_n(l->place, __ATOMIC_ACQUIRE);
     return CHORUS_OK;
 }
@@ -148,7 +148,7 @@ static chorus_status set(const char *function, long *lock)
                        "%s: PE %u holds the lock at %p already; it must clear it first",
                        function, l.me, (void *)lock);
     CH_TRY(amo(&l, CH_AMO_SET, l.place, WAITS, 0, l.me, NULL));
-    CH_TRY(l.context->ops->quiet(l.context->transport, CH_CTX_DEFAULT));
+    CH_TRY(ch_links_quiet(l.context->links, CH_CTX_DEFAULT, CH_LINK_ALL));
     CH_TRY(amo(&l, CH_AMO_SWAP, l.tail, l.me + 1, 0, HOME, &last));
     if (last == 0) return give(&l, l.me);
     CH_TRY(amo(&l, CH_AMO_OR, l.place, last << BEFORE_AT, 0, l.me, NULL));
@@ -166,7 +166,7 @@ static chorus_status test(const char *function, long *lock, bool *is_held_out)
     *is_held_out = false;
     if (last != 0) return CHORUS_OK; /* possibly by this PE, whose entry is in use */
     CH_TRY(amo(&l, CH_AMO_SET, l.place, HOLDS, 0, l.me, NULL));
-    CH_TRY(l.context->ops->quiet(l.context->transport, CH_CTX_DEFAULT));
+    CH_TRY(ch_links_quiet(l.context->links, CH_CTX_DEFAULT, CH_LINK_ALL));
     CH_TRY(amo(&l, CH_AMO_COMPARE_SWAP, l.tail, l.me + 1, 0, HOME, &last));
     *is_held_out = last == 0;
     return last == 0 ? CHORUS_OK : amo(&l, CH_AMO_SET, l.place, 0, 0, l.me, NULL);
@@ -184,7 +184,7 @@ static chorus_status clear(const char *function, long *lock)
                        "%s: PE %u does not hold the lock at %p; expected a lock that this PE "
                        "has set",
                        function, l.me, (void *)lock);
-    CH_TRY(l.context->ops->quiet(l.context->transport, CH_CTX_DEFAULT));
+    CH_TRY(ch_links_quiet(l.context->links, CH_CTX_DEFAULT, CH_LINK_ALL));
     CH_TRY(amo(&l, CH_AMO_COMPARE_SWAP, l.tail, 0, l.me + 1, HOME, &last));
     if (last == l.me + 1) /* the queue is empty */
         return amo(&l, CH_AMO_SET, l.place, 0, 0, l.me, NULL);

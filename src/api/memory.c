@@ -203,9 +203,9 @@ static void *team_ptr(const char *function, ch_team_handle team, const void *des
         ch_ctx_translate(context, function, team, pe, &world) != CHORUS_OK ||
         ch_check_symmetric(context, function, "dest", dest, 1) != CHORUS_OK ||
         ch_check_owner(context, function, "dest", dest, world) != CHORUS_OK ||
-        !ch_heap_is_mapped(context->heap, world) || context->ops->map == NULL)
+        !ch_heap_is_mapped(context->heap, world))
         return NULL;
-    return context->ops->map(context->transport, dest, world);
+    return ch_links_map_of(context->links, dest, world);
 }
 
 void *chorus_team_ptr(chorus_team_t team, const void *dest, int pe)
@@ -225,9 +225,9 @@ void *chorus_ptr(const void *addr, int pe)
     if (ch_check_pe(context, __func__, pe) != CHORUS_OK ||
         ch_check_symmetric(context, __func__, "addr", addr, 1) != CHORUS_OK ||
         ch_check_owner(context, __func__, "addr", addr, (uint32_t)pe) != CHORUS_OK ||
-        !ch_heap_is_mapped(context->heap, (uint32_t)pe) || context->ops->map == NULL)
+        !ch_heap_is_mapped(context->heap, (uint32_t)pe))
         return NULL;
-    return context->ops->map(context->transport, addr, (uint32_t)pe);
+    return ch_links_map_of(context->links, addr, (uint32_t)pe);
 }
 
 static chorus_status team_of(const char *function, ch_team_handle handle,

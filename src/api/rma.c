@@ -16,7 +16,7 @@ static chorus_status put(const char *function, chorus_ctx_t ctx, void *dest, con
 
     CH_TRY(ch_target_check(function, ctx, "dest", dest, count, element_bytes, pe, &t));
     if (t.bytes == 0) return CHORUS_OK;
-    return t.context->ops->put(t.context->transport, t.ctx, dest, source, t.bytes, t.pe);
+    return ch_links_put(t.context->links, t.ctx, dest, source, t.bytes, t.pe);
 }
 
 static chorus_status get(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
@@ -26,34 +26,27 @@ static chorus_status get(const char *function, chorus_ctx_t ctx, void *dest, con
 
     CH_TRY(ch_target_check(function, ctx, "source", source, count, element_bytes, pe, &t));
     if (t.bytes == 0) return CHORUS_OK;
-    return t.context->ops->get(t.context->transport, t.ctx, dest, source, t.bytes, t.pe);
+    return ch_links_get(t.context->links, t.ctx, dest, source, t.bytes, t.pe);
 }
 
-/* Transports whose put is equally good do not have this function. */
 static chorus_status put_nbi(const char *function, chorus_ctx_t ctx, void *dest,
                              const void *source, size_t count, size_t element_bytes, int pe)
 {
-    const struct ch_transport_ops *ops;
     struct ch_target t;
 
     CH_TRY(ch_target_check(function, ctx, "dest", dest, count, element_bytes, pe, &t));
     if (t.bytes == 0) return CHORUS_OK;
-    ops = t.context->ops;
-    return (ops->put_nbi != NULL ? ops->put_nbi : ops->put)(t.context->transport, t.ctx, dest,
-                                                            source, t.bytes, t.pe);
+    return ch_links_put_nbi(t.context->links, t.ctx, dest, source, t.bytes, t.pe);
 }
 
 static chorus_status get_nbi(const char *function, chorus_ctx_t ctx, void *dest,
                              const void *source, size_t count, size_t element_bytes, int pe)
 {
-    const struct ch_transport_ops *ops;
     struct ch_target t;
 
     CH_TRY(ch_target_check(function, ctx, "source", source, count, element_bytes, pe, &t));
     if (t.bytes == 0) return CHORUS_OK;
-    ops = t.context->ops;
-    return (ops->get_nbi != NULL ? ops->get_nbi : ops->get)(t.context->transport, t.ctx, dest,
-                                                            source, t.bytes, t.pe);
+    return ch_links_get_nbi(t.context->links, t.ctx, dest, source, t.bytes, t.pe);
 }
 
 void ch_rma_put(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
@@ -173,9 +166,9 @@ static chorus_status iput(const char *function, chorus_ctx_t ctx, char *dest,
     CH_TRY(
         ch_target_check(function, ctx, "dest", dest, span(s, s->dst), element_bytes, pe, &t));
     for (size_t i = 0; i < s->count && t.bytes != 0; i++)
-        CH_TRY(t.context->ops->put(
-            t.context->transport, t.ctx, dest + i * (size_t)s->dst * element_bytes,
-            source + i * (size_t)s->sst * element_bytes, s->block * element_bytes, t.pe));
+        CH_TRY(ch_links_put(t.context->links, t.ctx, dest + i * (size_t)s->dst * element_bytes,
+                            source + i * (size_t)s->sst * element_bytes,
+                            s->block * element_bytes, t.pe));
     return CHORUS_OK;
 }
 
@@ -189,9 +182,9 @@ static chorus_status iget(const char *function, chorus_ctx_t ctx, char *dest,
     CH_TRY(ch_target_check(function, ctx, "source", source, span(s, s->sst), element_bytes, pe,
                            &t));
     for (size_t i = 0; i < s->count && t.bytes != 0; i++)
-        CH_TRY(t.context->ops->get(
-            t.context->transport, t.ctx, dest + i * (size_t)s->dst * element_bytes,
-            source + i * (size_t)s->sst * element_bytes, s->block * element_bytes, t.pe));
+        CH_TRY(ch_links_get(t.context->links, t.ctx, dest + i * (size_t)s->dst * element_bytes,
+                            source + i * (size_t)s->sst * element_bytes,
+                            s->block * element_bytes, t.pe));
     return CHORUS_OK;
 }
 
@@ -298,7 +291,7 @@ static chorus_status fence(const char *function, chorus_ctx_t ctx)
 
     CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_ctx_number(context, function, ctx, &number));
-    return context->ops->fence(context->transport, number);
+    return ch_links_fence(context->links, number);
 }
 
 static chorus_status quiet(const char *function, chorus_ctx_t ctx)
@@ -308,7 +301,7 @@ static chorus_status quiet(const char *function, chorus_ctx_t ctx)
 
     CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_ctx_number(context, function, ctx, &number));
-    return context->ops->quiet(context->transport, number);
+    return ch_links_quiet(context->links, number, CH_LINK_ALL);
 }
 
 static chorus_status pe_quiet(const char *function, chorus_ctx_t ctx, const int *pes, size_t n)
@@ -319,10 +312,9 @@ static chorus_status pe_quiet(const char *function, chorus_ctx_t ctx, const int 
     CH_TRY(ch_context_require(function, &context));
     for (size_t i = 0; i < n; i++)
         CH_TRY(ch_ctx_resolve(context, function, ctx, pes[i], &number, &pe));
-    if (context->ops->quiet_pe == NULL) return n == 0 ? CHORUS_OK : quiet(function, ctx);
     for (size_t i = 0; i < n; i++) {
         CH_TRY(ch_ctx_resolve(context, function, ctx, pes[i], &number, &pe));
-        CH_TRY(context->ops->quiet_pe(context->transport, number, pe));
+        CH_TRY(ch_links_quiet(context->links, number, pe));
     }
     return CHORUS_OK;
 }

@@ -12,7 +12,6 @@
 #include "coll/cuda/gpu.h"
 #include "coll/host/host.h"
 #include "team/where.h"
-#include "transport/recorded.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -107,61 +106,37 @@ chorus_status ch_context_agree(struct ch_boot *boot, const struct ch_options *op
 
 static chorus_status attach(void *self, void *base, size_t bytes, uint64_t *key_out)
 {
-    return ch_network_attach(self, base, bytes, key_out);
+    return ch_links_attach(self, base, bytes, key_out);
 }
 
 static void detach(void *self, void *base)
 {
-    ch_network_detach(self, base);
+    ch_links_detach(self, base);
 }
 
 static chorus_status learn(void *self, uint32_t pe, const char *there, size_t bytes,
                            uint64_t key)
 {
-    return ch_network_learn(self, pe, there, bytes, key);
+    return ch_links_learn(self, pe, there, bytes, key);
 }
 
 /* Attach the heap's memory for peers of other hosts, also when the heap grows. */
-static chorus_status open_network(struct ch_context *context)
+static chorus_status open_links(struct ch_context *context)
 {
     struct ch_heap_doorman doorman = {attach, detach, learn, NULL};
 
-    CH_TRY(ch_network_open(context->boot, context->heap, &context->options, &context->patience,
-                           &context->network));
-    doorman.self = context->network;
-    if (context->network != NULL) ch_heap_keep_doorman(context->heap, &doorman);
+    CH_TRY(ch_links_open(context->boot, context->heap, &context->options, &context->patience,
+                         &context->links));
+    doorman.self = context->links;
+    if (context->links->network != NULL) ch_heap_keep_doorman(context->heap, &doorman);
     return CHORUS_OK;
 }
 
-static const struct ch_transport_ops *choose_link(const struct ch_context *context)
+static chorus_status map_links(struct ch_context *context)
 {
-    if (ch_heap_device(context->heap) != NULL) return &ch_transport_cuda;
-    return context->network != NULL ? &ch_transport_routed : &ch_transport_mapped;
-}
-
-/* CHORUS_RECORD=full */
-static chorus_status record_all(struct ch_context *context)
-{
-    struct ch_record *record = ch_heap_record(context->heap, context->boot->me);
-
-    CH_TRY(ch_recorded_open(context->heap, record, &context->ops, &context->transport));
-    record->is_full = 1;
-    return CHORUS_OK;
-}
-
-static chorus_status open_link(struct ch_context *context)
-{
-    const struct ch_transport_terms terms = {context->heap, &context->patience,
-                                             context->network};
-
-    context->ops = choose_link(context);
-    CH_TRY(ch_transport_check(context->ops));
-    CH_TRY(context->ops->open(&terms, &context->transport));
-    if (context->options.records_all) CH_TRY(record_all(context));
-    if (context->ops->near == NULL || context->options.check >= 2) return CHORUS_OK;
-    context->n_near = context->boot->n;
-    memcpy(context->near, context->ops->near(context->transport),
-           context->n_near * sizeof(context->near[0]));
+    CH_TRY(ch_links_map(context->links));
+    if (context->options.check < 2 && ch_links_near(context->links, context->near))
+        context->n_near = context->boot->n;
     return CHORUS_OK;
 }
 
@@ -170,7 +145,7 @@ static chorus_status make_own(struct ch_context *context)
 {
     const struct ch_options *options = &context->options;
 
-    CH_TRY(open_link(context));
+    CH_TRY(map_links(context));
     CH_TRY(ch_crew_create((uint32_t)options->ctas, (int)context->boot->me, &context->crew));
     if (ch_heap_device(context->heap) == NULL) return CHORUS_OK;
     return ch_gpu_open(context->heap, options, &context->patience, &context->gpu);
@@ -209,7 +184,7 @@ static chorus_status open_teams(struct ch_context *context)
                             &context->keeps_lines));
         terms = ch_gpu_terms(context->gpu);
     }
-    CH_TRY(ch_teams_open(context->boot, context->heap, context->network, &context->options,
+    CH_TRY(ch_teams_open(context->boot, context->heap, context->links, &context->options,
                          &context->patience, is_on_gpu ? &terms : NULL, &context->teams));
     ch_teams_name_algorithms(context->teams, ch_algo_text);
     return CHORUS_OK;
@@ -272,7 +247,7 @@ static chorus_status open_segments_and_teams(struct ch_context *context)
         context->patience.over = &boot->why_over;
         boot->ops->guard(boot, context->patience.door);
     }
-    CH_TRY(open_network(context));
+    CH_TRY(open_links(context));
     CH_TRY(agree_on_own(context, make_own(context)));
     return open_teams(context);
 }
@@ -309,10 +284,9 @@ void ch_context_close(struct ch_context *context)
     ch_streams_close(context);
     ch_gpu_close(context->gpu);
     ch_crew_destroy(context->crew);
-    ch_network_disconnect(context->network);
+    ch_links_disconnect(context->links);
     ch_teams_close(context->teams);
-    if (context->transport != NULL) context->ops->close(context->transport);
-    ch_network_close(context->network);
+    ch_links_close(context->links);
     if (context->boot->ops->guard != NULL) context->boot->ops->guard(context->boot, NULL);
     ch_heap_close(context->heap);
     ch_select_close(context->select);

@@ -37,8 +37,8 @@ static chorus_status signal_peer(const struct op *op)
 {
     struct ch_context *c = op->context;
 
-    return c->ops->amo(c->transport, CH_CTX_DEFAULT, amo_of(op->how), op->word,
-                       sizeof(*op->word), op->value, 0, op->pe, NULL);
+    return ch_links_amo(c->links, CH_CTX_DEFAULT, amo_of(op->how), op->word, sizeof(*op->word),
+                        op->value, 0, op->pe, NULL);
 }
 
 static chorus_status put_signal(const struct op *op)
@@ -47,13 +47,7 @@ static chorus_status put_signal(const struct op *op)
     const struct ch_put_signal put = {op->dest, op->source,      op->bytes,
                                       op->word, amo_of(op->how), op->value};
 
-    if (c->ops->put_signal != NULL)
-        return c->ops->put_signal(c->transport, CH_CTX_DEFAULT, &put, op->pe, false);
-    if (op->bytes != 0)
-        CH_TRY(
-            c->ops->put(c->transport, CH_CTX_DEFAULT, op->dest, op->source, op->bytes, op->pe));
-    CH_TRY(c->ops->fence(c->transport, CH_CTX_DEFAULT));
-    return signal_peer(op);
+    return ch_links_put_signal(c->links, CH_CTX_DEFAULT, &put, op->pe, false);
 }
 
 static chorus_status run(const void *task)
@@ -63,17 +57,15 @@ static chorus_status run(const void *task)
 
     switch (op->what) {
     case PUT:
-        return c->ops->put(c->transport, CH_CTX_DEFAULT, op->dest, op->source, op->bytes,
-                           op->pe);
+        return ch_links_put(c->links, CH_CTX_DEFAULT, op->dest, op->source, op->bytes, op->pe);
     case GET:
-        return c->ops->get(c->transport, CH_CTX_DEFAULT, op->dest, op->source, op->bytes,
-                           op->pe);
+        return ch_links_get(c->links, CH_CTX_DEFAULT, op->dest, op->source, op->bytes, op->pe);
     case PUT_SIGNAL:
         return put_signal(op);
     case SIGNAL:
         return signal_peer(op);
     case QUIET:
-        return c->ops->quiet(c->transport, CH_CTX_DEFAULT);
+        return ch_links_quiet(c->links, CH_CTX_DEFAULT, CH_LINK_ALL);
     }
     return CHORUS_OK;
 }
@@ -81,7 +73,7 @@ static chorus_status run(const void *task)
 /* --- GPUs --------------------------------------------------------------------------------- */
 static void *at_peer(const struct op *op, const void *symmetric)
 {
-    return op->context->ops->map(op->context->transport, symmetric, op->pe);
+    return ch_links_map_of(op->context->links, symmetric, op->pe);
 }
 
 static chorus_status queue_signal(const struct ch_device *device, const struct op *op,

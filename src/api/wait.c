@@ -149,7 +149,7 @@ static chorus_status prepare(struct ch_query *q)
 
     q->start = pick_start(q->context, q->count);
     q->words = q->ivars;
-    if (q->context->ops->load == NULL || bytes == 0) return CHORUS_OK;
+    if (!ch_links_must_load(q->context->links) || bytes == 0) return CHORUS_OK;
     q->copy = malloc(bytes);
     q->words = q->copy;
     if (q->copy != NULL) return CHORUS_OK;
@@ -160,8 +160,7 @@ static chorus_status prepare(struct ch_query *q)
 static chorus_status look(const struct ch_context *context, struct ch_query *q)
 {
     if (q->copy == NULL) return CHORUS_OK;
-    return context->ops->load(context->transport, q->copy, q->ivars,
-                              q->count * ch_type_bytes[q->type]);
+    return ch_links_load(context->links, q->copy, q->ivars, q->count * ch_type_bytes[q->type]);
 }
 
 static const char *number(chorus_type type, uint64_t key, char text[NUMBER_BYTES])

@@ -12,7 +12,7 @@
 
 #include "base/door.h"
 #include "base/exec_types.h"
-#include "base/route.h"
+#include "base/link.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -182,49 +182,6 @@ CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
     (void)mine;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (__atomic_load_n(&theirs->sleepers, __ATOMIC_RELAXED) != 0) ch_door_wake(theirs);
-}
-
-/*
- * One lane, for a peer that is reached by a route (route.h): send `bytes` at src to the peer's
- * memory, where they arrive at any later time. src must not change before the peer has
- * confirmed their arrival, or a flush.
- */
-CH_FN void ch_route_put(struct ch_route *route, void *there, const void *src, size_t bytes)
-{
-    route->ops->put(route, there, src, bytes);
-}
-
-/* One lane: the peer's word becomes `value`, after all earlier puts of this PE on this route
- * have arrived: pairs with ch_word_load on the peer. */
-CH_FN void ch_route_say(struct ch_route *route, uint64_t *there, uint64_t value,
-                        enum ch_sense sense)
-{
-    (void)sense;
-    route->ops->say(route, there, value);
-}
-
-/* One lane: wait until all puts of this PE on this route have arrived; the sources may then
- * change. */
-CH_FN chorus_status ch_route_flush(struct ch_route *route)
-{
-    return route->ops->flush(route);
-}
-
-/*
- * One lane, a posted receive: if the peer puts exactly `bytes` into `slot`, in this PE's sync
- * memory, and they have not begun to arrive, they may be stored at dst instead. Until
- * ch_route_received, which must follow, the contents of dst are undefined. 0: no receive is
- * posted, for example because another thread waits for the peer.
- */
-CH_FN int ch_route_receive(struct ch_route *route, void *slot, void *dst, size_t bytes)
-{
-    return route->ops->receive(route, slot, dst, bytes);
-}
-
-/* One lane: ends it, after the peer has announced the bytes: are they at dst? */
-CH_FN int ch_route_received(struct ch_route *route)
-{
-    return route->ops->received(route);
 }
 
 CH_SELDOM chorus_status ch_word_wait_long(const struct ch_patience *p, const uint64_t *word,

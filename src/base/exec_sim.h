@@ -12,7 +12,7 @@
 
 #include "base/door.h"
 #include "base/exec_types.h"
-#include "base/route.h"
+#include "base/link.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -46,13 +46,6 @@ void ch_sim_line_store(struct ch_line *line, const void *data, size_t bytes, uin
 int ch_sim_line_load(const struct ch_line *line, size_t bytes, uint64_t flag, void *data_out);
 void ch_sim_copy(void *dst, const void *src, size_t bytes);
 void ch_sim_notify(const struct ch_door *theirs);
-void ch_sim_route_put(struct ch_route *route, void *there, const void *src, size_t bytes);
-void ch_sim_route_say(struct ch_route *route, uint64_t *there, uint64_t value,
-                      enum ch_sense sense);
-chorus_status ch_sim_route_flush(struct ch_route *route);
-int ch_sim_route_receive(struct ch_route *route, void *slot, void *dst, size_t bytes);
-int ch_sim_route_received(struct ch_route *route);
-int ch_sim_route_is_weak(const struct ch_route *route);
 
 /* Memory has no caches in the simulator. */
 CH_FN void ch_soon(const void *memory, size_t bytes)
@@ -155,33 +148,6 @@ CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
 {
     (void)mine;
     ch_sim_notify(theirs);
-}
-
-CH_FN void ch_route_put(struct ch_route *route, void *there, const void *src, size_t bytes)
-{
-    ch_sim_route_put(route, there, src, bytes);
-}
-
-CH_FN void ch_route_say(struct ch_route *route, uint64_t *there, uint64_t value,
-                        enum ch_sense sense)
-{
-    if (ch_sim_route_is_weak(route)) (void)ch_sim_route_flush(route);
-    ch_sim_route_say(route, there, value, sense);
-}
-
-CH_FN chorus_status ch_route_flush(struct ch_route *route)
-{
-    return ch_sim_route_flush(route);
-}
-
-CH_FN int ch_route_receive(struct ch_route *route, void *slot, void *dst, size_t bytes)
-{
-    return ch_sim_route_receive(route, slot, dst, bytes);
-}
-
-CH_FN int ch_route_received(struct ch_route *route)
-{
-    return ch_sim_route_received(route);
 }
 
 #endif /* CH_EXEC_SIM_H */

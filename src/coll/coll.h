@@ -200,7 +200,7 @@ CH_FN int ch_is_all_mapped(const struct ch_coll *c)
 /* The peer's? */
 CH_FN int ch_is_mapped(const struct ch_coll *c, uint32_t peer)
 {
-    return ch_is_all_mapped(c) || c->remotes[peer].route == NULL;
+    return ch_is_all_mapped(c) || c->remotes[peer].link == NULL;
 }
 
 /* Record that a wait for the peer failed. */

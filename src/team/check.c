@@ -42,9 +42,9 @@ static void publish(struct ch_check *check, const struct ch_doing *d)
 }
 
 /* Does this PE reach some PE of the team only by messages? */
-static struct ch_route *route_to(const struct ch_team *team, uint32_t pe)
+static struct ch_link *link_to(const struct ch_team *team, uint32_t pe)
 {
-    return team->remotes != NULL ? team->remotes[pe].route : NULL;
+    return team->remotes != NULL ? team->remotes[pe].link : NULL;
 }
 
 /* The part of a PE's area that PE `from` writes. */
@@ -54,20 +54,20 @@ static struct ch_checked *far_place(struct ch_check *check, uint32_t from, uint6
 }
 
 /* The words arrive one after another. */
-static void send(struct ch_route *route, struct ch_checked *there, const struct ch_doing *d)
+static void send(struct ch_link *link, struct ch_checked *there, const struct ch_doing *d)
 {
-    ch_route_say(route, &there->key, 0, CH_DATA);
-    ch_route_say(route, &there->what, ch_doing_pack(d), CH_DATA);
-    ch_route_say(route, &there->plan, ch_doing_plan(d), CH_DATA);
-    ch_route_say(route, &there->count, d->count, CH_DATA);
-    ch_route_say(route, &there->key, ch_doing_key(d), CH_DATA);
+    ch_link_post_word(link, &there->key, 0, CH_DATA);
+    ch_link_post_word(link, &there->what, ch_doing_pack(d), CH_DATA);
+    ch_link_post_word(link, &there->plan, ch_doing_plan(d), CH_DATA);
+    ch_link_post_word(link, &there->count, d->count, CH_DATA);
+    ch_link_post_word(link, &there->key, ch_doing_key(d), CH_DATA);
 }
 
 static void publish_far(const struct ch_team *team, const struct ch_doing *d)
 {
     for (uint32_t pe = 0; team->remotes != NULL && pe < team->n; pe++)
-        if (route_to(team, pe) != NULL)
-            send(route_to(team, pe),
+        if (link_to(team, pe) != NULL)
+            send(link_to(team, pe),
                  far_place(team->members[pe].check, team->me, ch_doing_key(d)), d);
 }
 
@@ -86,8 +86,8 @@ static bool read_call(const struct ch_checked *theirs, uint64_t key, struct ch_d
 /* The same for any PE, at the place where this PE finds it. */
 static const struct ch_checked *call_of(const struct ch_team *team, uint32_t pe, uint64_t key)
 {
-    return route_to(team, pe) != NULL ? far_place(team->check, pe, key)
-                                      : place_of(team->members[pe].check, key);
+    return link_to(team, pe) != NULL ? far_place(team->check, pe, key)
+                                     : place_of(team->members[pe].check, key);
 }
 
 bool ch_team_check_find(const struct ch_team *team, uint64_t key, struct ch_two *out)

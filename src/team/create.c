@@ -5,7 +5,6 @@
  * its peers.
  */
 #include "team/table.h"
-#include "transport/transport.h"
 
 #include <stdlib.h>
 
@@ -19,7 +18,7 @@ struct block {
 bool ch_is_across(const struct ch_teams *teams, const struct ch_voters *voters,
                   const uint32_t pes[], uint32_t n)
 {
-    const uint32_t *nodes = ch_network_nodes(teams->network);
+    const uint32_t *nodes = ch_links_nodes(teams->links);
 
     for (uint32_t i = 1; nodes != NULL && i < n; i++)
         if (nodes[voters->number(voters->self, pes[i])] !=
@@ -48,7 +47,7 @@ static chorus_status make_levels(const struct ch_teams *teams, const struct ch_v
                                  const uint32_t pes[], uint32_t n,
                                  struct ch_levels **levels_out)
 {
-    const uint32_t *nodes = ch_network_nodes(teams->network);
+    const uint32_t *nodes = ch_links_nodes(teams->links);
     struct block *block =
         malloc(sizeof(*block) + (2 * (size_t)n + CH_NODES_WORDS(n)) * sizeof(uint32_t));
     uint32_t *const hosts = block != NULL ? block->words : NULL, me = 0, node;
@@ -101,8 +100,7 @@ static bool is_far(const struct ch_teams *teams, const struct ch_voters *voters,
                    const struct ch_birth *birth)
 {
     for (uint32_t i = 0; i < birth->n; i++)
-        if (ch_network_route(teams->network, voters->number(voters->self, birth->pes[i])) !=
-            NULL)
+        if (ch_links_far(teams->links, voters->number(voters->self, birth->pes[i])) != NULL)
             return true;
     return false;
 }
@@ -181,7 +179,7 @@ static chorus_status connect(const struct ch_teams *teams, const struct ch_voter
             ch_team_add_peer(teams, births[b].team, i, voters->number(voters->self, pe),
                              places[pe * n_births + b]);
         }
-        CH_TRY(ch_team_route(teams, births[b].team));
+        CH_TRY(ch_team_link(teams, births[b].team));
         if (births[b].list != NULL) ch_team_fill_boards(births[b].team);
     }
     return CHORUS_OK;
@@ -215,11 +213,11 @@ static chorus_status open_memory(const struct ch_teams *teams, const struct ch_v
     struct ch_vote vote = {.step = "teams across hosts", .values = mine};
     chorus_status status;
 
-    if (teams->network == NULL) return connected;
+    if (teams->links->network == NULL) return connected;
     all = calloc((size_t)voters->n * n_births, sizeof(*all));
     if (all == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to create a team among %u PEs", voters->n);
-    if (ch_network_has_keys(teams->network)) vote.bytes = n_births * sizeof(*mine);
+    if (ch_links_have_keys(teams->links)) vote.bytes = n_births * sizeof(*mine);
     vote.mine = connected == CHORUS_OK ? attach_all(teams, births, n_births, mine) : connected;
     status = ch_vote(voters, &vote, all);
     if (status == CHORUS_OK) status = learn_all(teams, births, n_births, all);

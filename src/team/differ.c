@@ -78,16 +78,16 @@ static void store(struct ch_refusal *there, const struct ch_refusal *r)
 }
 
 /* The words arrive one after another. */
-static void send(struct ch_route *route, struct ch_refusal *there, const struct ch_refusal *r)
+static void send(struct ch_link *link, struct ch_refusal *there, const struct ch_refusal *r)
 {
-    ch_route_say(route, &there->pes, r->pes, CH_DATA);
+    ch_link_post_word(link, &there->pes, r->pes, CH_DATA);
     for (int i = 0; i < 2; i++) {
-        ch_route_say(route, &there->what[i], r->what[i], CH_DATA);
-        ch_route_say(route, &there->plan[i], r->plan[i], CH_DATA);
-        ch_route_say(route, &there->count[i], r->count[i], CH_DATA);
+        ch_link_post_word(link, &there->what[i], r->what[i], CH_DATA);
+        ch_link_post_word(link, &there->plan[i], r->plan[i], CH_DATA);
+        ch_link_post_word(link, &there->count[i], r->count[i], CH_DATA);
     }
-    ch_route_say(route, &there->sum, r->sum, CH_DATA);
-    ch_route_say(route, &there->key, r->key, CH_DATA);
+    ch_link_post_word(link, &there->sum, r->sum, CH_DATA);
+    ch_link_post_word(link, &there->key, r->key, CH_DATA);
 }
 
 void ch_team_refuse(const struct ch_team *team, uint64_t key, const struct ch_two *two)
@@ -96,10 +96,10 @@ void ch_team_refuse(const struct ch_team *team, uint64_t key, const struct ch_tw
 
     for (uint32_t pe = 0; pe < team->n; pe++) {
         struct ch_refusal *there = team->members[pe].refusal;
-        struct ch_route *route = team->remotes != NULL ? team->remotes[pe].route : NULL;
+        struct ch_link *link = team->remotes != NULL ? team->remotes[pe].link : NULL;
 
-        if (route != NULL) {
-            send(route, there, &r);
+        if (link != NULL) {
+            send(link, there, &r);
             continue;
         }
         store(there, &r);

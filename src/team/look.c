@@ -22,8 +22,7 @@
 #include "boot/boot.h"
 #include "heap/heap.h"
 #include "team/table.h"
-#include "transport/network.h"
-#include "transport/transport.h"
+#include "transport/links.h"
 
 #include <pthread.h>
 #include <stddef.h>
@@ -34,7 +33,7 @@
 #define RECORD_BYTES offsetof(struct ch_record, accesses)
 
 struct ch_ask {
-    struct ch_network *network; /* borrowed, as is heap */
+    struct ch_links *links; /* borrowed, as is heap */
     const struct ch_heap *heap;
     pthread_mutex_t lock; /* guards all below */
     uint32_t pe;          /* whose record is being copied */
@@ -51,8 +50,8 @@ static chorus_status learn_all(const struct ch_voters *voters, const struct ch_a
                                const uint64_t *keys)
 {
     for (uint32_t pe = 0; pe < voters->n; pe++)
-        CH_TRY(ch_network_learn(ask->network, pe, record_of(ask->heap, pe), RECORD_BYTES,
-                                keys[pe]));
+        CH_TRY(
+            ch_links_learn(ask->links, pe, record_of(ask->heap, pe), RECORD_BYTES, keys[pe]));
     return CHORUS_OK;
 }
 
@@ -63,9 +62,9 @@ static chorus_status attach(const struct ch_voters *voters, const struct ch_ask 
     struct ch_vote vote = {"records across hosts", CHORUS_OK, &key, sizeof(key)};
     chorus_status status;
 
-    vote.mine = ch_network_attach(ask->network, record_of(ask->heap, ch_heap_me(ask->heap)),
-                                  RECORD_BYTES, &key);
-    if (!ch_network_has_keys(ask->network)) return vote.mine;
+    vote.mine = ch_links_attach(ask->links, record_of(ask->heap, ch_heap_me(ask->heap)),
+                                RECORD_BYTES, &key);
+    if (!ch_links_have_keys(ask->links)) return vote.mine;
     keys = calloc(voters->n, sizeof(*keys));
     if (keys == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u keys", voters->n);
     status = ch_vote(voters, &vote, keys);
@@ -74,14 +73,14 @@ static chorus_status attach(const struct ch_voters *voters, const struct ch_ask 
     return status;
 }
 
-chorus_status ch_ask_open(const struct ch_voters *voters, struct ch_network *network,
+chorus_status ch_ask_open(const struct ch_voters *voters, struct ch_links *links,
                           const struct ch_heap *heap, struct ch_ask **ask_out)
 {
     struct ch_ask *ask = calloc(1, sizeof(*ask));
     chorus_status status;
 
     if (ask == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for copies of records");
-    ask->network = network;
+    ask->links = links;
     ask->heap = heap;
     (void)pthread_mutex_init(&ask->lock, NULL);
     status = attach(voters, ask);
@@ -97,8 +96,8 @@ void ch_ask_close(struct ch_ask *ask)
 {
     if (ask == NULL) return;
     for (uint32_t pe = 0; pe < ch_heap_n_pes(ask->heap); pe++)
-        ch_network_forget(ask->network, pe, record_of(ask->heap, pe));
-    ch_network_detach(ask->network, record_of(ask->heap, ch_heap_me(ask->heap)));
+        ch_links_forget(ask->links, pe, record_of(ask->heap, pe));
+    ch_links_detach(ask->links, record_of(ask->heap, ch_heap_me(ask->heap)));
     (void)pthread_mutex_destroy(&ask->lock);
     free(ask);
 }
@@ -116,8 +115,8 @@ static void ask_unlock(struct ch_ask *ask)
 
 static void request(struct ch_ask *ask)
 {
-    ch_network_request(ask->network, CH_CTX_ALGORITHMS, ask->pe, &ask->copies[ask->n_copies++],
-                       record_of(ask->heap, ask->pe), RECORD_BYTES);
+    ch_link_request(&ask->links->to[ask->pe], CH_CTX_ALGORITHMS, &ask->copies[ask->n_copies++],
+                    record_of(ask->heap, ask->pe), RECORD_BYTES);
 }
 
 /* Begin or continue to copy the record of a PE; true: both copies are complete, and ask_find
@@ -125,7 +124,7 @@ static void request(struct ch_ask *ask)
  * there before its memory is used again. */
 static bool ask_step(struct ch_ask *ask, uint32_t pe)
 {
-    if (ask->n_copies != 0 && !ch_network_is_done(ask->network, CH_CTX_ALGORITHMS, ask->pe))
+    if (ask->n_copies != 0 && !ch_link_is_done(&ask->links->to[ask->pe], CH_CTX_ALGORITHMS))
         return false;
     if (ask->pe != pe) ask->n_copies = 0;
     ask->pe = pe;

@@ -60,15 +60,15 @@ static chorus_status await(const struct ch_team *team, uint32_t from,
 static void post(const struct ch_team *team, uint32_t to, struct ch_packet *packet,
                  uint64_t value, uint64_t flag)
 {
-    struct ch_route *route = team->remotes != NULL ? team->remotes[to].route : NULL;
+    struct ch_link *link = team->remotes != NULL ? team->remotes[to].link : NULL;
 
-    if (route == NULL) {
+    if (link == NULL) {
         ch_packet_store(packet, value, flag);
         ch_notify(team->patience, team->peers[to].door);
         return;
     }
-    ch_route_say(route, &packet->data, value, CH_DATA);
-    ch_route_say(route, &packet->flag, flag, CH_DATA);
+    ch_link_post_word(link, &packet->data, value, CH_DATA);
+    ch_link_post_word(link, &packet->flag, flag, CH_DATA);
 }
 
 /* Two sets of packets, so that a PE that is one exchange ahead overwrites no unread packet. The

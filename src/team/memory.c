@@ -79,10 +79,10 @@ static void detach(const struct ch_teams *teams, const struct ch_object *object)
     const struct ch_team *team = object->team;
 
     if (team->remotes == NULL) return;
-    ch_network_detach(teams->network, object->start);
+    ch_links_detach(teams->links, object->start);
     for (uint32_t pe = 0; pe < team->n; pe++)
-        ch_network_forget(teams->network, team->members[pe].world,
-                          there(teams, team, pe, object->start));
+        ch_links_forget(teams->links, team->members[pe].world,
+                        there(teams, team, pe, object->start));
 }
 
 /* If some members are on other hosts, register the object with the network. */
@@ -97,12 +97,11 @@ static chorus_status attach(const struct ch_teams *teams, const struct ch_object
     if (team->remotes == NULL) return CHORUS_OK;
     all = calloc(team->n, sizeof(*all));
     if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u keys", team->n);
-    vote.mine = ch_network_attach(teams->network, object->start, object->bytes, &mine);
+    vote.mine = ch_links_attach(teams->links, object->start, object->bytes, &mine);
     status = ch_vote(&voters, &vote, all);
     for (uint32_t pe = 0; pe < team->n && status == CHORUS_OK; pe++)
-        status =
-            ch_network_learn(teams->network, team->members[pe].world,
-                             there(teams, team, pe, object->start), object->bytes, all[pe]);
+        status = ch_links_learn(teams->links, team->members[pe].world,
+                                there(teams, team, pe, object->start), object->bytes, all[pe]);
     free(all);
     if (status != CHORUS_OK) detach(teams, object);
     return status;

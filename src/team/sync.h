@@ -107,10 +107,10 @@ struct ch_peer {
     struct ch_door *door; /* its doorbell */
 };
 
-/* The route to a peer that is not mapped. */
+/* The link to a peer that is not mapped. */
 struct ch_remote {
-    struct ch_route *route; /* null: it is mapped */
-    ptrdiff_t sync; /* add to an address in ch_peer.sync to get the address on the peer */
+    struct ch_link *link; /* null: it is mapped */
+    ptrdiff_t sync;       /* add to an address in ch_peer.sync to get the address on the peer */
 };
 
 /* Positions in the FIFOs between two PEs, and in the peer's board, in cells. For a PE with

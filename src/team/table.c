@@ -7,7 +7,6 @@
 
 #include "chorus/chorus.h"
 #include "device/device.h"
-#include "transport/transport.h"
 
 #include <stdlib.h>
 
@@ -177,7 +176,7 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
     /* Messages that this PE still sends to others' sync memory could arrive after the words
      * that the leaders forward. */
     if (team->levels != NULL)
-        CH_TRY(ch_network_quiet(teams->network, CH_CTX_ALGORITHMS, CH_NET_ALL));
+        CH_TRY(ch_links_quiet(teams->links, CH_CTX_ALGORITHMS, CH_LINK_ALL));
     CH_TRY(ch_team_meet_last(team));
     CH_TRY(ch_device_table_remove(teams, handle));
     if (ch_team_is_in_use(team))
@@ -203,7 +202,7 @@ static chorus_status make_predefined(struct ch_teams *teams, const struct ch_vot
     mapped = pes + n;
     for (uint32_t pe = 0; pe < n; pe++) {
         pes[pe] = pe;
-        if (ch_network_route(teams->network, pe) == NULL) mapped[n_mapped++] = pe;
+        if (ch_links_far(teams->links, pe) == NULL) mapped[n_mapped++] = pe;
     }
     /* The PEs whose memory is mapped are those of the host. */
     births[0] = (struct ch_birth){.pes = pes, .n = n, .is_member = true};
@@ -247,8 +246,8 @@ static const char *no_algo_text(uint32_t id)
     return "an algorithm";
 }
 
-chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
-                            struct ch_network *network, const struct ch_options *options,
+chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap, struct ch_links *links,
+                            const struct ch_options *options,
                             const struct ch_patience *patience,
                             const struct ch_device_terms *terms, struct ch_teams **teams_out)
 {
@@ -258,7 +257,7 @@ chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
 
     if (teams == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the table of teams");
     teams->heap = heap;
-    teams->network = network;
+    teams->links = links;
     teams->patience = patience;
     teams->algo_text = no_algo_text;
     teams->me_world = boot->me;
@@ -273,8 +272,8 @@ chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
         status = ch_vote(&voters, &vote, NULL);
     }
     if (status == CHORUS_OK) status = make_predefined(teams, &voters);
-    if (status == CHORUS_OK && network != NULL)
-        status = ch_ask_open(&voters, network, heap, &teams->ask);
+    if (status == CHORUS_OK && links->network != NULL)
+        status = ch_ask_open(&voters, links, heap, &teams->ask);
     if (status == CHORUS_OK) status = make_same_number(teams, &voters);
     if (status != CHORUS_OK) {
         ch_teams_close(teams);

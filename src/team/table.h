@@ -19,8 +19,8 @@ struct ch_ask;
 
 struct ch_teams {
     struct ch_team_slot slots[CH_TEAM_SLOTS]; /* the first member, see ch_team_get */
-    struct ch_heap *heap;                     /* borrowed, as are network and patience */
-    struct ch_network *network;
+    struct ch_heap *heap;                     /* borrowed, as are links and patience */
+    struct ch_links *links;
     const struct ch_patience *patience;
     uint32_t me_world, n_world;
     uint32_t n_dups; /* of each team, without slim ones */
@@ -59,8 +59,8 @@ CH_MUST_CHECK chorus_status ch_team_attach(const struct ch_teams *teams,
 CH_MUST_CHECK chorus_status ch_team_learn(const struct ch_teams *teams,
                                           const struct ch_team *team, uint32_t pe,
                                           const struct ch_team_keys *keys);
-/* Create the routes to the peers, once all were added. */
-CH_MUST_CHECK chorus_status ch_team_route(const struct ch_teams *teams, struct ch_team *team);
+/* Create the links to the peers, once all were added. */
+CH_MUST_CHECK chorus_status ch_team_link(const struct ch_teams *teams, struct ch_team *team);
 
 /* Allocate the pages of the boards of plain data, on which the PEs of a host pass on what comes
  * from other hosts, so that the first messages do not wait for that; in a team of one PE, of
@@ -121,10 +121,9 @@ CH_MUST_CHECK chorus_status ch_births_make(struct ch_teams *teams,
 /* --- records of PEs of other hosts -------------------------------------------------------- */
 /* Let PEs of other hosts read this PE's record, and prepare to read theirs, see look.c.
  * Collective over the voters, which are all PEs of the job. */
-CH_MUST_CHECK chorus_status ch_ask_open(const struct ch_voters *voters,
-                                        struct ch_network *network, const struct ch_heap *heap,
-                                        struct ch_ask **ask_out);
-/* Not collective; null is a no-op. After ch_network_disconnect. */
+CH_MUST_CHECK chorus_status ch_ask_open(const struct ch_voters *voters, struct ch_links *links,
+                                        const struct ch_heap *heap, struct ch_ask **ask_out);
+/* Not collective; null is a no-op. After ch_links_disconnect. */
 void ch_ask_close(struct ch_ask *ask);
 
 /* --- teams as kernels see them, see device.h ---------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * team.c: the memory of a team and its end, its peers, and what it needs for peers that are not
- * mapped: routes, local copies of sync memory, and keys.
+ * mapped: links, local copies of sync memory, and keys.
  */
 #include "team/team.h"
 
@@ -70,13 +70,13 @@ static uint32_t count_far(const struct ch_teams *teams, const struct ch_team *te
     uint32_t n = 0;
 
     for (uint32_t pe = 0; pe < team->n; pe++)
-        n += ch_network_route(teams->network, team->members[pe].world) != NULL;
+        n += ch_links_far(teams->links, team->members[pe].world) != NULL;
     return n;
 }
 
 static uint32_t count_nodes(const struct ch_teams *teams, const struct ch_team *team)
 {
-    const uint32_t *nodes = ch_network_nodes(teams->network);
+    const uint32_t *nodes = ch_links_nodes(teams->links);
     uint32_t n = 0;
 
     for (uint32_t pe = 0; nodes != NULL && pe < team->n; pe++) {
@@ -131,12 +131,12 @@ void ch_team_fill_boards(const struct ch_team *team)
         fill_pages(team, team->peers[pe].sync, pe);
 }
 
-static void add_route(struct ch_team *team, uint32_t pe, struct ch_route *route, uint32_t nth)
+static void add_link(struct ch_team *team, uint32_t pe, struct ch_link *link, uint32_t nth)
 {
     struct ch_peer *peer = &team->peers[pe];
     char *const mirror = team->mirrors + nth * sync_bytes(team);
 
-    team->remotes[pe].route = route;
+    team->remotes[pe].link = link;
     team->remotes[pe].sync = (ptrdiff_t)((uintptr_t)peer->sync - (uintptr_t)mirror);
     peer->sync = mirror;
     if (team->n > PES_MOST) return;
@@ -144,7 +144,7 @@ static void add_route(struct ch_team *team, uint32_t pe, struct ch_route *route,
     fill_pages(team, team->sync, pe);
 }
 
-chorus_status ch_team_route(const struct ch_teams *teams, struct ch_team *team)
+chorus_status ch_team_link(const struct ch_teams *teams, struct ch_team *team)
 {
     const uint32_t n_far = count_far(teams, team);
 
@@ -152,12 +152,12 @@ chorus_status ch_team_route(const struct ch_teams *teams, struct ch_team *team)
     if (n_far == 0) return CHORUS_OK;
     team->remotes = calloc(team->n, sizeof(*team->remotes));
     if (team->remotes == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the routes of %u PEs", team->n);
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the links of %u PEs", team->n);
     CH_TRY(make_mirrors(team, n_far));
     for (uint32_t pe = 0, nth = 0; pe < team->n; pe++) {
-        struct ch_route *route = ch_network_route(teams->network, team->members[pe].world);
+        struct ch_link *link = ch_links_far(teams->links, team->members[pe].world);
 
-        if (route != NULL) add_route(team, pe, route, nth++);
+        if (link != NULL) add_link(team, pe, link, nth++);
     }
     return CHORUS_OK;
 }
@@ -165,8 +165,8 @@ chorus_status ch_team_route(const struct ch_teams *teams, struct ch_team *team)
 chorus_status ch_team_attach(const struct ch_teams *teams, const struct ch_team *team,
                              struct ch_team_keys *keys_out)
 {
-    CH_TRY(ch_network_attach(teams->network, team->mail, shared_bytes(team), &keys_out->mail));
-    return ch_network_attach(teams->network, team->sync, sync_bytes(team), &keys_out->sync);
+    CH_TRY(ch_links_attach(teams->links, team->mail, shared_bytes(team), &keys_out->mail));
+    return ch_links_attach(teams->links, team->sync, sync_bytes(team), &keys_out->sync);
 }
 
 chorus_status ch_team_learn(const struct ch_teams *teams, const struct ch_team *team,
@@ -174,28 +174,28 @@ chorus_status ch_team_learn(const struct ch_teams *teams, const struct ch_team *
 {
     const struct ch_member *member = &team->members[pe];
 
-    if (team->remotes == NULL || team->remotes[pe].route == NULL) return CHORUS_OK;
-    CH_TRY(ch_network_learn(teams->network, member->world, member->mail, shared_bytes(team),
-                            keys->mail));
-    return ch_network_learn(teams->network, member->world,
-                            team->peers[pe].sync + team->remotes[pe].sync, sync_bytes(team),
-                            keys->sync);
+    if (team->remotes == NULL || team->remotes[pe].link == NULL) return CHORUS_OK;
+    CH_TRY(ch_links_learn(teams->links, member->world, member->mail, shared_bytes(team),
+                          keys->mail));
+    return ch_links_learn(teams->links, member->world,
+                          team->peers[pe].sync + team->remotes[pe].sync, sync_bytes(team),
+                          keys->sync);
 }
 
 static void forget(const struct ch_teams *teams, const struct ch_team *team, uint32_t pe)
 {
     const uint32_t world = team->members[pe].world;
 
-    if (team->remotes[pe].route == NULL) return;
-    ch_network_forget(teams->network, world, team->members[pe].mail);
-    ch_network_forget(teams->network, world, team->peers[pe].sync + team->remotes[pe].sync);
+    if (team->remotes[pe].link == NULL) return;
+    ch_links_forget(teams->links, world, team->members[pe].mail);
+    ch_links_forget(teams->links, world, team->peers[pe].sync + team->remotes[pe].sync);
 }
 
 /* Undoes what the functions above do. */
 static void end_routes(const struct ch_teams *teams, struct ch_team *team)
 {
-    ch_network_detach(teams->network, team->mail);
-    ch_network_detach(teams->network, team->sync);
+    ch_links_detach(teams->links, team->mail);
+    ch_links_detach(teams->links, team->sync);
     for (uint32_t pe = 0; team->remotes != NULL && pe < team->n; pe++)
         forget(teams, team, pe);
     if (team->mirrors != NULL) (void)munmap(team->mirrors, team->mirrors_bytes);
@@ -276,7 +276,7 @@ static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
     size_t for_kernels;
 
     if (teams->is_checked && team->n > 1)
-        team->check_bytes = ch_check_bytes(team->n, teams->network != NULL);
+        team->check_bytes = ch_check_bytes(team->n, teams->links->network != NULL);
     for_kernels = team->is_on_gpu ? ch_device_area_bytes(team) : 0;
     CH_TRY(ch_heap_local_alloc(heap, shared_bytes(team), &team->mail));
     make_refusable(teams, team);
@@ -340,7 +340,7 @@ uint64_t ch_team_place(const struct ch_teams *teams, const struct ch_team *team)
 void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32_t pe,
                       uint32_t world, uint64_t place)
 {
-    const bool is_far = ch_network_route(teams->network, world) != NULL;
+    const bool is_far = ch_links_far(teams->links, world) != NULL;
     struct ch_heap *const heap = teams->heap;
     char *const data = is_far ? ch_heap_home(heap, world) : ch_heap_data_base(heap, world);
     char *const base = is_far ? data : ch_heap_base(heap, world);

@@ -18,7 +18,7 @@
 #include "heap/heap.h"
 #include "team/device.h"
 #include "team/sync.h"
-#include "transport/network.h"
+#include "transport/links.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -50,12 +50,12 @@ struct ch_last_captured {
 /* Further data of a team about a PE. */
 struct ch_member {
     uint32_t world; /* its number in the job */
-    char *mail; /* its mailbox, always in host memory; at its own address if it has a route */
+    char *mail; /* its mailbox, always in host memory; at its own address if it has a link */
     uint64_t n_group_mails; /* number of exchanges to it, and from it, in groups that contain
                                both PEs */
     const struct ch_record *record; /* of its calls; null: it is not mapped */
-    struct ch_refusal *refusal; /* its mark, see differ.h; at its own address with a route */
-    struct ch_check *check;     /* its area for CHORUS_CHECK; likewise */
+    struct ch_refusal *refusal;     /* its mark, see differ.h; at its own address with a link */
+    struct ch_check *check;         /* its area for CHORUS_CHECK; likewise */
 };
 
 /* What each PE publishes to peers of other hosts about its part, if the network has keys. */
@@ -139,10 +139,10 @@ static inline bool ch_team_is_in_use(const struct ch_team *team)
 
 struct ch_teams; /* all teams of a PE, by handle */
 
-/* Create WORLD, SHARED, NODE and SAME_MYPE_NODE. Collective over the job. `network` is null if
- * every PE is mapped; `terms` is set for a heap on a GPU, else null. */
+/* Create WORLD, SHARED, NODE and SAME_MYPE_NODE. Collective over the job. `links` are
+ * kept; `terms` is set for a heap on a GPU, else null. */
 CH_MUST_CHECK chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
-                                          struct ch_network *network,
+                                          struct ch_links *links,
                                           const struct ch_options *options,
                                           const struct ch_patience *patience,
                                           const struct ch_device_terms *terms,

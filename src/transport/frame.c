@@ -3,7 +3,7 @@
 
 #include "transport/amo.h"
 
-bool ch_frame_say(struct ch_parts *parts, const struct ch_frame *frame)
+bool ch_frame_word(struct ch_parts *parts, const struct ch_frame *frame)
 {
     uint64_t *const word = (uint64_t *)(uintptr_t)frame->there;
 

@@ -17,7 +17,7 @@
 
 enum ch_frame_kind {
     CH_FRAME_PUT = 1,  /* body: `value` bytes for `there` */
-    CH_FRAME_SAY,      /* the word at `there` becomes `value` */
+    CH_FRAME_WORD,     /* the word at `there` becomes `value` */
     CH_FRAME_GET,      /* reply: the `value` bytes at `there` */
     CH_FRAME_AMO,      /* body: ch_frame_operands; reply, if one is wanted: 8 bytes */
     CH_FRAME_ASK,      /* reply: no bytes */
@@ -43,7 +43,7 @@ struct ch_frame_operands {
 
 /* Execute a SAY or an AMO, whose operands follow its head, and set the old value. False: it
  * names a word that is not attached; nothing was changed. */
-bool ch_frame_say(struct ch_parts *parts, const struct ch_frame *frame);
+bool ch_frame_word(struct ch_parts *parts, const struct ch_frame *frame);
 bool ch_frame_amo(struct ch_parts *parts, const struct ch_frame *frame,
                   const struct ch_frame_operands *operands, uint64_t *before_out);
 

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-const struct ch_net_ops *const ch_kind_ops[CH_KIND_COUNT] = {
-#define X(name) &ch_net_##name,
+const struct ch_link_ops *const ch_kind_ops[CH_KIND_COUNT] = {
+#define X(name) &ch_link_##name,
     CH_KIND_LIST(X)
 #undef X
 };

@@ -3,7 +3,7 @@
 #ifndef CH_KINDS_H
 #define CH_KINDS_H
 
-#include "transport/net.h"
+#include "transport/link.h"
 
 /* In the order in which they are tried. Loop is for tests, and is used only if it is named. */
 /* clang-format off */
@@ -16,7 +16,7 @@ enum {
         CH_KIND_COUNT
 };
 
-extern const struct ch_net_ops *const ch_kind_ops[CH_KIND_COUNT];
+extern const struct ch_link_ops *const ch_kind_ops[CH_KIND_COUNT];
 
 struct ch_kinds {
     bool may_map; /* peers of this host */

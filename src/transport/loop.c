@@ -6,7 +6,7 @@
  * words and atomics after the puts, links in any order. It serves all PEs or, if the transport
  * `mapped` is also allowed, those that are treated as PEs of other hosts (network.c).
  */
-#include "transport/net.h"
+#include "transport/link.h"
 
 #include "base/exec_host.h"
 
@@ -16,7 +16,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-enum kind { PUT, GET, SAY, AMO };
+enum kind { PUT, GET, AMO };
 
 struct post {
     enum kind kind;
@@ -36,8 +36,8 @@ struct link {
     struct link *next;
 };
 
-struct ch_net {
-    struct ch_net_terms terms;
+struct ch_endpoint {
+    struct ch_link_terms terms;
     struct link *links;
     size_t n_posts;  /* of all links */
     int fd;          /* an eventfd: operations were posted */
@@ -46,80 +46,81 @@ struct ch_net {
     bool is_abandoned;
 };
 
-static uint32_t draw(struct ch_net *net, uint32_t below)
+static uint32_t draw(struct ch_endpoint *ep, uint32_t below)
 {
-    net->random ^= net->random << 13; /* xorshift64 */
-    net->random ^= net->random >> 7;
-    net->random ^= net->random << 17;
-    return (uint32_t)(net->random >> 32) % below;
+    ep->random ^= ep->random << 13; /* xorshift64 */
+    ep->random ^= ep->random >> 7;
+    ep->random ^= ep->random << 17;
+    return (uint32_t)(ep->random >> 32) % below;
 }
 
-static chorus_status loop_open(const struct ch_net_terms *terms, struct ch_net **net_out)
+static chorus_status loop_open(const struct ch_link_terms *terms, struct ch_endpoint **ep_out)
 {
-    struct ch_net *net;
+    struct ch_endpoint *ep;
 
     for (uint32_t pe = 0; pe < terms->n; pe++)
-        if (terms->maps[pe] == CH_NET_NO_MAP)
+        if (terms->maps[pe] == CH_LINK_NO_MAP)
             return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                            "loop delivers through mapped memory, and PE %u is on another host",
                            pe);
-    net = calloc(1, sizeof(*net));
-    if (net == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a network");
-    net->terms = *terms;
-    net->random = terms->me + 1;
-    net->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    *net_out = net;
+    ep = calloc(1, sizeof(*ep));
+    if (ep == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a network");
+    ep->terms = *terms;
+    ep->random = terms->me + 1;
+    ep->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    *ep_out = ep;
     return CHORUS_OK;
 }
 
-static void loop_close(struct ch_net *net)
+static void loop_close(struct ch_endpoint *ep)
 {
     struct link *link, *next;
 
-    if (net == NULL) return;
-    for (link = net->links; link != NULL; link = next) {
+    if (ep == NULL) return;
+    for (link = ep->links; link != NULL; link = next) {
         next = link->next;
         free(link->posts);
         free(link);
     }
-    if (net->fd >= 0) (void)close(net->fd);
-    free(net);
+    if (ep->fd >= 0) (void)close(ep->fd);
+    free(ep);
 }
 
-static uint32_t loop_caps(const struct ch_net *net)
+static uint32_t loop_caps(const struct ch_endpoint *ep)
 {
-    (void)net;
+    (void)ep;
     return 0;
 }
 
-static void loop_card(const struct ch_net *net, char card_out[CH_NET_CARD_BYTES])
+static void loop_card(const struct ch_endpoint *ep, char card_out[CH_LINK_ADDRESS_BYTES])
 {
-    (void)net;
-    memset(card_out, 0, CH_NET_CARD_BYTES);
+    (void)ep;
+    memset(card_out, 0, CH_LINK_ADDRESS_BYTES);
 }
 
-static chorus_status loop_meet(struct ch_net *net, const char (*cards)[CH_NET_CARD_BYTES])
+static chorus_status loop_meet(struct ch_endpoint *ep,
+                               const char (*cards)[CH_LINK_ADDRESS_BYTES])
 {
-    (void)net, (void)cards;
+    (void)ep, (void)cards;
     return CHORUS_OK;
 }
 
-static chorus_status loop_attach(struct ch_net *net, void *base, size_t bytes,
+static chorus_status loop_attach(struct ch_endpoint *ep, void *base, size_t bytes,
                                  uint64_t *key_out)
 {
-    (void)net, (void)base, (void)bytes;
+    (void)ep, (void)base, (void)bytes;
     *key_out = 0;
     return CHORUS_OK;
 }
 
-static void loop_detach(struct ch_net *net, void *base)
+static void loop_detach(struct ch_endpoint *ep, void *base)
 {
-    (void)net, (void)base;
+    (void)ep, (void)base;
 }
 
-static struct link *link_of(const struct ch_net *net, uint32_t ctx, uint32_t pe)
+static struct link *link_of(const struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
-    struct link *link = net->links;
+    struct link *link = ep->links;
 
     while (link != NULL && (link->ctx != ctx || link->pe != pe))
         link = link->next;
@@ -127,9 +128,9 @@ static struct link *link_of(const struct ch_net *net, uint32_t ctx, uint32_t pe)
 }
 
 /* A link with room for one more operation; null: no memory. */
-static struct link *make_room(struct ch_net *net, uint32_t ctx, uint32_t pe)
+static struct link *make_room(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
-    struct link *link = link_of(net, ctx, pe);
+    struct link *link = link_of(ep, ctx, pe);
     struct post *posts;
 
     if (link == NULL) {
@@ -137,8 +138,8 @@ static struct link *make_room(struct ch_net *net, uint32_t ctx, uint32_t pe)
         if (link == NULL) return NULL;
         link->ctx = ctx;
         link->pe = pe;
-        link->next = net->links;
-        net->links = link;
+        link->next = ep->links;
+        ep->links = link;
     }
     if (link->n < link->room) return link;
     posts = realloc(link->posts, (2 * link->room + 8) * sizeof(*posts));
@@ -148,46 +149,42 @@ static struct link *make_room(struct ch_net *net, uint32_t ctx, uint32_t pe)
     return link;
 }
 
-static void append(struct ch_net *net, uint32_t ctx, uint32_t pe, struct post post)
+static void append(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, struct post post)
 {
-    struct link *link = make_room(net, ctx, pe);
+    struct link *link = make_room(ep, ctx, pe);
     const uint64_t one = 1;
 
     if (link == NULL) {
-        net->is_out_of_memory = true;
+        ep->is_out_of_memory = true;
         return;
     }
-    post.there += net->terms.maps[pe];
+    post.there += ep->terms.maps[pe];
     link->posts[link->n++] = post;
-    if (net->n_posts++ == 0 && write(net->fd, &one, sizeof(one)) < 0)
+    if (ep->n_posts++ == 0 && write(ep->fd, &one, sizeof(one)) < 0)
         return; /* was set already */
 }
 
-static void loop_put(struct ch_net *net, uint32_t ctx, uint32_t pe, char *there,
-                     const void *src, size_t bytes)
+static chorus_status loop_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, char *there,
+                              const void *src, size_t bytes)
 {
-    append(net, ctx, pe,
-           (struct post){.kind = PUT, .there = there, .src = src, .bytes = bytes});
+    append(ep, ctx, pe, (struct post){.kind = PUT, .there = there, .src = src, .bytes = bytes});
+    return CHORUS_OK;
 }
 
-static void loop_say(struct ch_net *net, uint32_t ctx, uint32_t pe, uint64_t *there,
-                     uint64_t value)
+static chorus_status loop_get(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, void *dst,
+                              const char *there, size_t bytes)
 {
-    append(net, ctx, pe, (struct post){.kind = SAY, .there = (char *)there, .value = value});
-}
-
-static void loop_get(struct ch_net *net, uint32_t ctx, uint32_t pe, void *dst,
-                     const char *there, size_t bytes)
-{
-    append(net, ctx, pe,
+    append(ep, ctx, pe,
            (struct post){
                .kind = GET, .there = (char *)(uintptr_t)there, .dst = dst, .bytes = bytes});
+    return CHORUS_OK;
 }
 
-static void loop_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, void *there,
-                     size_t bytes, uint64_t value, uint64_t compare, uint64_t *fetched_out)
+static chorus_status loop_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum ch_amo op,
+                              void *there, size_t bytes, uint64_t value, uint64_t compare,
+                              uint64_t *fetched_out)
 {
-    append(net, ctx, pe,
+    append(ep, ctx, pe,
            (struct post){.kind = AMO,
                          .op = op,
                          .there = there,
@@ -195,6 +192,14 @@ static void loop_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo 
                          .bytes = bytes,
                          .value = value,
                          .compare = compare});
+    return CHORUS_OK;
+}
+
+static chorus_status loop_put_signal(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
+                                     const struct ch_put_signal *put)
+{
+    if (put->bytes != 0) CH_TRY(loop_put(ep, ctx, pe, put->dest, put->source, put->bytes));
+    return loop_amo(ep, ctx, pe, put->op, put->word, sizeof(*put->word), put->value, 0, NULL);
 }
 
 /* Whole words are loaded one by one: a record of calls is read while its PE writes it. */
@@ -222,9 +227,6 @@ static void execute(const struct post *post)
     case GET:
         get(post);
         break;
-    case SAY:
-        ch_word_store((uint64_t *)(void *)post->there, post->value, CH_DATA);
-        break;
     case AMO:
         fetched = ch_amo_apply(post->op, post->there, post->bytes, post->value, post->compare);
         if (post->dst != NULL) memcpy(post->dst, &fetched, sizeof(fetched));
@@ -243,52 +245,52 @@ static size_t free_posts(const struct link *link)
     return n > 0 ? n : 1;
 }
 
-static void do_one(struct ch_net *net, struct link *link)
+static void do_one(struct ch_endpoint *ep, struct link *link)
 {
-    const size_t i = draw(net, (uint32_t)free_posts(link));
+    const size_t i = draw(ep, (uint32_t)free_posts(link));
 
     execute(&link->posts[i]);
     link->n--;
-    net->n_posts--;
+    ep->n_posts--;
     memmove(&link->posts[i], &link->posts[i + 1], (link->n - i) * sizeof(link->posts[0]));
 }
 
 /* Some calls do nothing, others execute some operations of some links. */
-static chorus_status loop_progress(struct ch_net *net, bool *moved_out)
+static chorus_status loop_progress(struct ch_endpoint *ep, bool *moved_out)
 {
-    const size_t before = net->n_posts;
+    const size_t before = ep->n_posts;
     uint64_t count;
 
-    if (net->is_out_of_memory)
+    if (ep->is_out_of_memory)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the operations of a network");
-    if (net->is_abandoned) return CH_FAIL(CHORUS_ERR_TIMEOUT, "loop: %s", CH_NET_ABANDONED);
+    if (ep->is_abandoned) return CH_FAIL(CHORUS_ERR_TIMEOUT, "loop: %s", CH_LINK_ABANDONED);
     if (before == 0) return CHORUS_OK;
-    for (struct link *link = net->links; link != NULL; link = link->next)
-        while (link->n > 0 && draw(net, 4) != 0)
-            do_one(net, link);
-    if (net->n_posts == 0 && read(net->fd, &count, sizeof(count)) < 0) return CHORUS_OK;
-    *moved_out = net->n_posts != before;
+    for (struct link *link = ep->links; link != NULL; link = link->next)
+        while (link->n > 0 && draw(ep, 4) != 0)
+            do_one(ep, link);
+    if (ep->n_posts == 0 && read(ep->fd, &count, sizeof(count)) < 0) return CHORUS_OK;
+    *moved_out = ep->n_posts != before;
     return CHORUS_OK;
 }
 
 static bool is_of(const struct link *link, uint32_t ctx, uint32_t pe)
 {
-    return link->ctx == ctx && (pe == CH_NET_ALL || link->pe == pe);
+    return link->ctx == ctx && (pe == CH_LINK_ALL || link->pe == pe);
 }
 
-static bool loop_is_done(struct ch_net *net, uint32_t ctx, uint32_t pe)
+static bool loop_is_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
-    for (const struct link *link = net->links; link != NULL; link = link->next)
+    for (const struct link *link = ep->links; link != NULL; link = link->next)
         if (is_of(link, ctx, pe) && link->n != 0) return false;
-    return !net->is_abandoned;
+    return !ep->is_abandoned;
 }
 
-static bool loop_is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe)
+static bool loop_is_sent(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
-    for (const struct link *link = net->links; link != NULL; link = link->next)
+    for (const struct link *link = ep->links; link != NULL; link = link->next)
         for (size_t i = 0; is_of(link, ctx, pe) && i < link->n; i++)
             if (link->posts[i].src != NULL) return false;
-    return !net->is_abandoned;
+    return !ep->is_abandoned;
 }
 
 static bool uses_memory(const struct link *link)
@@ -299,34 +301,35 @@ static bool uses_memory(const struct link *link)
 }
 
 /* From then on, progress executes nothing. */
-static void loop_abandon(struct ch_net *net, uint32_t pe)
+static void loop_abandon(struct ch_endpoint *ep, uint32_t pe)
 {
-    for (const struct link *link = net->links; link != NULL; link = link->next)
-        if (link->pe == pe && uses_memory(link)) net->is_abandoned = true;
+    for (const struct link *link = ep->links; link != NULL; link = link->next)
+        if (link->pe == pe && uses_memory(link)) ep->is_abandoned = true;
 }
 
-static int loop_watch(struct ch_net *net)
+static int loop_watch(struct ch_endpoint *ep)
 {
-    return net->fd;
+    return ep->fd;
 }
 
-static void loop_describe(const struct ch_net *net, uint32_t pe, char why_out[CH_NET_WHY_BYTES])
+static void loop_describe(const struct ch_endpoint *ep, uint32_t pe,
+                          char why_out[CH_LINK_WHY_BYTES])
 {
-    (void)net, (void)pe;
-    (void)snprintf(why_out, CH_NET_WHY_BYTES, "loop: memory of this host, by a queue");
+    (void)ep, (void)pe;
+    (void)snprintf(why_out, CH_LINK_WHY_BYTES, "loop: memory of this host, by a queue");
 }
 
-const struct ch_net_ops ch_net_loop = {
+const struct ch_link_ops ch_link_loop = {
     .name = "loop",
     .open = loop_open,
     .close = loop_close,
     .caps = loop_caps,
-    .card = loop_card,
+    .address = loop_card,
     .meet = loop_meet,
     .attach = loop_attach,
     .detach = loop_detach,
     .put = loop_put,
-    .say = loop_say,
+    .put_signal = loop_put_signal,
     .get = loop_get,
     .amo = loop_amo,
     .is_sent = loop_is_sent,

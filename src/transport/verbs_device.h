@@ -3,7 +3,7 @@
 #ifndef CH_VERBS_DEVICE_H
 #define CH_VERBS_DEVICE_H
 
-#include "transport/net.h"
+#include "transport/link.h"
 
 #include <infiniband/verbs.h>
 

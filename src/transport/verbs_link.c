@@ -43,21 +43,21 @@ enum {
 
 _Static_assert(sizeof(struct ch_verbs_call) + GRH_BYTES <= CH_VERBS_CALL_BYTES, "call");
 
-struct ibv_qp *ch_verbs_qp(const struct ch_net *net, uint32_t inline_bytes,
+struct ibv_qp *ch_verbs_qp(const struct ch_endpoint *ep, uint32_t inline_bytes,
                            uint32_t *inline_bytes_out)
 {
-    struct ibv_qp_init_attr init = {.send_cq = net->cq,
-                                    .recv_cq = net->cq,
-                                    .srq = net->srq,
+    struct ibv_qp_init_attr init = {.send_cq = ep->cq,
+                                    .recv_cq = ep->cq,
+                                    .srq = ep->srq,
                                     .cap = {.max_send_wr = CH_VERBS_DEPTH,
                                             .max_send_sge = 1,
                                             .max_inline_data = inline_bytes},
                                     .qp_type = IBV_QPT_RC};
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_INIT,
-                               .port_num = net->device.port,
+                               .port_num = ep->device.port,
                                .qp_access_flags =
                                    IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ};
-    struct ibv_qp *qp = ibv_create_qp(net->pd, &init);
+    struct ibv_qp *qp = ibv_create_qp(ep->pd, &init);
     int error;
 
     if (qp == NULL) return NULL;
@@ -73,14 +73,14 @@ struct ibv_qp *ch_verbs_qp(const struct ch_net *net, uint32_t inline_bytes,
 }
 
 /* The address of a peer's port. */
-static struct ibv_ah_attr way(const struct ch_net *net, const struct ch_verbs_card *card)
+static struct ibv_ah_attr way(const struct ch_endpoint *ep, const struct ch_verbs_card *card)
 {
-    struct ibv_ah_attr ah = {.dlid = card->lid, .port_num = net->device.port};
+    struct ibv_ah_attr ah = {.dlid = card->lid, .port_num = ep->device.port};
 
     /* Within an InfiniBand subnet the LID is sufficient. */
-    ah.is_global = card->is_ethernet || memcmp(card->gid, net->device.gid.gid.raw, 8) != 0;
+    ah.is_global = card->is_ethernet || memcmp(card->gid, ep->device.gid.gid.raw, 8) != 0;
     memcpy(ah.grh.dgid.raw, card->gid, sizeof(card->gid));
-    ah.grh.sgid_index = (uint8_t)net->device.gid.gid_index;
+    ah.grh.sgid_index = (uint8_t)ep->device.gid.gid_index;
     ah.grh.hop_limit = HOPS;
     return ah;
 }
@@ -92,9 +92,9 @@ static uint8_t least(uint8_t a, uint8_t b)
 
 /* The shortest one with which all repetitions together take longer than an interruption of the
  * network that is to be survived. */
-static uint8_t ack_timeout(const struct ch_net *net)
+static uint8_t ack_timeout(const struct ch_endpoint *ep)
 {
-    const uint64_t all_ns = ch_silence_ns(net->terms.options->link_ns);
+    const uint64_t all_ns = ch_silence_ns(ep->terms.options->link_ns);
     uint8_t t = ACK_TIMEOUT_MIN;
 
     while (t < ACK_TIMEOUT_MAX && ((uint64_t)ACK_TIMEOUT_UNIT_NS << t) * (RETRIES + 1) < all_ns)
@@ -103,32 +103,32 @@ static uint8_t ack_timeout(const struct ch_net *net)
 }
 
 /* Connect this PE's queue pair to that in the request. Not 0: the errno of a failure. */
-static int connect_qp(const struct ch_net *net, const struct ch_verbs_link *link,
+static int connect_qp(const struct ch_endpoint *ep, const struct ch_verbs_link *link,
                       const struct ch_verbs_call *call)
 {
-    const struct ch_verbs_card *card = &net->peers[link->pe].card;
+    const struct ch_verbs_card *card = &ep->peers[link->pe].card;
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR,
                                .path_mtu =
-                                   least(card->mtu, (uint8_t)net->device.port_attr.active_mtu),
+                                   least(card->mtu, (uint8_t)ep->device.port_attr.active_mtu),
                                .dest_qp_num = call->qpn,
                                .rq_psn = call->psn,
                                .min_rnr_timer = RNR_TIMER,
-                               .ah_attr = way(net, card)};
+                               .ah_attr = way(ep, card)};
     int error;
 
-    attr.max_dest_rd_atomic = least(CH_VERBS_READS, (uint8_t)net->device.attr.max_qp_rd_atom);
+    attr.max_dest_rd_atomic = least(CH_VERBS_READS, (uint8_t)ep->device.attr.max_qp_rd_atom);
     error = ibv_modify_qp(link->qp, &attr,
                           IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                               IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
     if (error != 0) return error;
     attr = (struct ibv_qp_attr){.qp_state = IBV_QPS_RTS,
                                 .sq_psn = link->psn,
-                                .timeout = ack_timeout(net),
+                                .timeout = ack_timeout(ep),
                                 .retry_cnt = RETRIES,
                                 .rnr_retry = RNR_FOR_EVER,
                                 .max_rd_atomic = card->reads};
-    if (net->device.attr.max_qp_init_rd_atom < attr.max_rd_atomic)
-        attr.max_rd_atomic = (uint8_t)net->device.attr.max_qp_init_rd_atom;
+    if (ep->device.attr.max_qp_init_rd_atom < attr.max_rd_atomic)
+        attr.max_rd_atomic = (uint8_t)ep->device.attr.max_qp_init_rd_atom;
     return ibv_modify_qp(link->qp, &attr,
                          IBV_QP_STATE | IBV_QP_SQ_PSN | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
                              IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
@@ -136,77 +136,77 @@ static int connect_qp(const struct ch_net *net, const struct ch_verbs_link *link
 
 /* --- connection requests --- */
 
-static void sign(const struct ch_net *net, struct ch_verbs_call *call)
+static void sign(const struct ch_endpoint *ep, struct ch_verbs_call *call)
 {
     (void)crypto_generichash(call->mac, sizeof(call->mac), (const unsigned char *)call,
-                             offsetof(struct ch_verbs_call, mac), net->terms.secret,
-                             sizeof(net->terms.secret));
+                             offsetof(struct ch_verbs_call, mac), ep->terms.secret,
+                             sizeof(ep->terms.secret));
 }
 
-static bool is_ours(const struct ch_net *net, const struct ch_verbs_call *call)
+static bool is_ours(const struct ch_endpoint *ep, const struct ch_verbs_call *call)
 {
     struct ch_verbs_call own = *call;
 
-    if (call->magic != CALL_MAGIC || call->to != net->terms.me || call->from >= net->terms.n)
+    if (call->magic != CALL_MAGIC || call->to != ep->terms.me || call->from >= ep->terms.n)
         return false;
-    sign(net, &own);
+    sign(ep, &own);
     return sodium_memcmp(own.mac, call->mac, sizeof(own.mac)) == 0;
 }
 
-void ch_verbs_listen(struct ch_net *net, uint32_t i)
+void ch_verbs_listen(struct ch_endpoint *ep, uint32_t i)
 {
-    struct ibv_sge sge = {.addr = (uintptr_t)ch_verbs_received_at(net, i),
+    struct ibv_sge sge = {.addr = (uintptr_t)ch_verbs_received_at(ep, i),
                           .length = CH_VERBS_CALL_BYTES,
-                          .lkey = net->pool_mr->lkey};
+                          .lkey = ep->pool_mr->lkey};
     struct ibv_recv_wr wr = {.wr_id = (uint64_t)CH_VERBS_ID_RECEIVED << 32 | i,
                              .sg_list = &sge,
                              .num_sge = 1},
                        *bad;
-    const int error = ibv_post_recv(net->calls, &wr, &bad);
+    const int error = ibv_post_recv(ep->calls, &wr, &bad);
 
     if (error != 0)
-        ch_verbs_fail(net, NULL, CHORUS_ERR_SYSTEM, "no datagrams can be received: %s",
+        ch_verbs_fail(ep, NULL, CHORUS_ERR_SYSTEM, "no datagrams can be received: %s",
                       strerror(error));
 }
 
-chorus_status ch_verbs_make_calls(struct ch_net *net)
+chorus_status ch_verbs_make_calls(struct ch_endpoint *ep)
 {
-    struct ibv_qp_init_attr init = {.send_cq = net->cq,
-                                    .recv_cq = net->cq,
+    struct ibv_qp_init_attr init = {.send_cq = ep->cq,
+                                    .recv_cq = ep->cq,
                                     .cap = {.max_send_wr = CALLS_SENT,
                                             .max_recv_wr = CH_VERBS_CALLS,
                                             .max_send_sge = 1,
                                             .max_recv_sge = 1},
                                     .qp_type = IBV_QPT_UD};
     struct ibv_qp_attr attr = {
-        .qp_state = IBV_QPS_INIT, .port_num = net->device.port, .qkey = CALL_QKEY};
+        .qp_state = IBV_QPS_INIT, .port_num = ep->device.port, .qkey = CALL_QKEY};
     int error;
 
-    net->calls = ibv_create_qp(net->pd, &init);
-    if (net->calls == NULL)
+    ep->calls = ibv_create_qp(ep->pd, &init);
+    if (ep->calls == NULL)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "%s cannot create a datagram queue pair: %s",
-                       net->device.name, strerror(errno));
-    error = ibv_modify_qp(net->calls, &attr,
+                       ep->device.name, strerror(errno));
+    error = ibv_modify_qp(ep->calls, &attr,
                           IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
     for (uint32_t i = 0; error == 0 && i < CH_VERBS_CALLS; i++)
-        ch_verbs_listen(net, i);
+        ch_verbs_listen(ep, i);
     attr.qp_state = IBV_QPS_RTR;
-    if (error == 0) error = ibv_modify_qp(net->calls, &attr, IBV_QP_STATE);
+    if (error == 0) error = ibv_modify_qp(ep->calls, &attr, IBV_QP_STATE);
     attr.qp_state = IBV_QPS_RTS;
-    if (error == 0) error = ibv_modify_qp(net->calls, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+    if (error == 0) error = ibv_modify_qp(ep->calls, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
     if (error != 0)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "%s cannot prepare a datagram queue pair: %s",
-                       net->device.name, strerror(error));
-    return net->failed == CHORUS_OK ? CHORUS_OK : CH_FAIL(net->failed, "%s", net->why);
+                       ep->device.name, strerror(error));
+    return ep->failed == CHORUS_OK ? CHORUS_OK : CH_FAIL(ep->failed, "%s", ep->why);
 }
 
 /* Send one datagram; it is dropped if there is no room, as datagrams may be lost anyway. */
-void ch_verbs_call_peer(struct ch_net *net, struct ch_verbs_link *link)
+void ch_verbs_call_peer(struct ch_endpoint *ep, struct ch_verbs_link *link)
 {
     struct ch_verbs_call *call = (struct ch_verbs_call *)(void *)ch_verbs_sent_at(
-        net, (uint32_t)(net->calls_sent % CALLS_SENT));
+        ep, (uint32_t)(ep->calls_sent % CALLS_SENT));
     struct ibv_sge sge = {
-        .addr = (uintptr_t)call, .length = sizeof(*call), .lkey = net->pool_mr->lkey};
+        .addr = (uintptr_t)call, .length = sizeof(*call), .lkey = ep->pool_mr->lkey};
     struct ibv_send_wr wr = {.wr_id = (uint64_t)CH_VERBS_ID_SENT << 32,
                              .sg_list = &sge,
                              .num_sge = 1,
@@ -214,19 +214,19 @@ void ch_verbs_call_peer(struct ch_net *net, struct ch_verbs_link *link)
                              .send_flags = IBV_SEND_SIGNALED},
                        *bad;
 
-    if (net->calls_sent - net->calls_done == CALLS_SENT) return;
+    if (ep->calls_sent - ep->calls_done == CALLS_SENT) return;
     if (link->ah == NULL) {
-        struct ibv_ah_attr attr = way(net, &net->peers[link->pe].card);
+        struct ibv_ah_attr attr = way(ep, &ep->peers[link->pe].card);
 
-        link->ah = ibv_create_ah(net->pd, &attr);
+        link->ah = ibv_create_ah(ep->pd, &attr);
         if (link->ah == NULL) {
-            ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "there is no route to its GID: %s",
+            ch_verbs_fail(ep, link, CHORUS_ERR_SYSTEM, "there is no route to its GID: %s",
                           strerror(errno));
             return;
         }
     }
     *call = (struct ch_verbs_call){.magic = CALL_MAGIC,
-                                   .from = net->terms.me,
+                                   .from = ep->terms.me,
                                    .to = link->pe,
                                    .ctx = link->ctx,
                                    .qpn = link->qp->qp_num,
@@ -235,30 +235,30 @@ void ch_verbs_call_peer(struct ch_net *net, struct ch_verbs_link *link)
                                    .connected = link->is_connected,
                                    .up = link->stage == CH_VERBS_UP,
                                    .failed = link->stage == CH_VERBS_FAILED};
-    sign(net, call);
+    sign(ep, call);
     wr.wr.ud.ah = link->ah;
-    wr.wr.ud.remote_qpn = net->peers[link->pe].card.qpn;
+    wr.wr.ud.remote_qpn = ep->peers[link->pe].card.qpn;
     wr.wr.ud.remote_qkey = CALL_QKEY;
-    if (ibv_post_send(net->calls, &wr, &bad) == 0) net->calls_sent++;
+    if (ibv_post_send(ep->calls, &wr, &bad) == 0) ep->calls_sent++;
     link->call_ns = ch_clock_ns() + CALL_AGAIN_NS;
 }
 
-void ch_verbs_hear(struct ch_net *net, const struct ch_verbs_call *call)
+void ch_verbs_hear(struct ch_endpoint *ep, const struct ch_verbs_call *call)
 {
     struct ch_verbs_link *link;
     int error;
 
-    if (net->peers == NULL || !is_ours(net, call)) return;
-    link = ch_verbs_link(net, call->ctx, call->from);
+    if (ep->peers == NULL || !is_ours(ep, call)) return;
+    link = ch_verbs_link(ep, call->ctx, call->from);
     if (link == NULL || link->stage == CH_VERBS_FAILED) return;
     if (call->failed) {
-        ch_verbs_fail(net, link, CHORUS_ERR_ABORTED, "it has ended the link, after a failure");
+        ch_verbs_fail(ep, link, CHORUS_ERR_ABORTED, "it has ended the link, after a failure");
         return;
     }
     if (!link->is_connected) {
-        error = connect_qp(net, link, call);
+        error = connect_qp(ep, link, call);
         if (error != 0) {
-            ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "no connection: %s", strerror(error));
+            ch_verbs_fail(ep, link, CHORUS_ERR_SYSTEM, "no connection: %s", strerror(error));
             return;
         }
         link->is_connected = true;
@@ -266,40 +266,41 @@ void ch_verbs_hear(struct ch_net *net, const struct ch_verbs_call *call)
         link->peer_link = call->link;
     }
     if (call->qpn != link->peer_qpn) return;
-    if (call->connected) ch_verbs_is_up(net, link);
-    if (!call->up) ch_verbs_call_peer(net, link);
+    if (call->connected) ch_verbs_is_up(ep, link);
+    if (!call->up) ch_verbs_call_peer(ep, link);
 }
 
-void ch_verbs_call_again(struct ch_net *net)
+void ch_verbs_call_again(struct ch_endpoint *ep)
 {
-    const uint64_t now = ch_clock_ns(), limit = net->terms.options->timeout_ns;
+    const uint64_t now = ch_clock_ns(), limit = ep->terms.options->timeout_ns;
 
-    for (uint32_t i = 0; i < net->n_links; i++) {
-        struct ch_verbs_link *link = net->links[i];
+    for (uint32_t i = 0; i < ep->n_links; i++) {
+        struct ch_verbs_link *link = ep->links[i];
 
         if (link->stage != CH_VERBS_CALLING || link->n_held == 0) continue;
         if (limit != 0 && now - link->since_ns > limit)
-            ch_verbs_fail(net, link, CHORUS_ERR_TIMEOUT, "it does not answer; is it stopped?");
+            ch_verbs_fail(ep, link, CHORUS_ERR_TIMEOUT, "it does not answer; is it stopped?");
         else if (now >= link->call_ns)
-            ch_verbs_call_peer(net, link);
+            ch_verbs_call_peer(ep, link);
     }
 }
 
-void ch_verbs_hold(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op)
+void ch_verbs_hold(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                   const struct ch_verbs_op *op)
 {
     if (link->held == NULL) link->held = calloc(CH_VERBS_HELD, sizeof(*link->held));
     if (link->held == NULL) {
-        ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "no memory for its first operations");
+        ch_verbs_fail(ep, link, CHORUS_ERR_SYSTEM, "no memory for its first operations");
         return;
     }
     link->held[link->n_held++] = *op;
     if (link->n_held > 1) return;
-    net->n_calling++;
+    ep->n_calling++;
     link->since_ns = ch_clock_ns();
-    ch_verbs_call_peer(net, link);
+    ch_verbs_call_peer(ep, link);
 }
 
-void ch_verbs_is_up(struct ch_net *net, struct ch_verbs_link *link)
+void ch_verbs_is_up(struct ch_endpoint *ep, struct ch_verbs_link *link)
 {
     struct ch_verbs_op *held = link->held;
     const uint32_t n = link->n_held;
@@ -309,65 +310,65 @@ void ch_verbs_is_up(struct ch_net *net, struct ch_verbs_link *link)
     link->stage = CH_VERBS_UP;
     link->held = NULL;
     link->n_held = 0;
-    if (n > 0) net->n_calling--;
-    was_replaying = net->is_replaying;
-    net->is_replaying = true;
+    if (n > 0) ep->n_calling--;
+    was_replaying = ep->is_replaying;
+    ep->is_replaying = true;
     for (uint32_t i = 0; i < n; i++)
-        ch_verbs_do(net, link, &held[i]);
-    net->is_replaying = was_replaying;
+        ch_verbs_do(ep, link, &held[i]);
+    ep->is_replaying = was_replaying;
     free(held);
-    ch_verbs_answer(net, link);
+    ch_verbs_answer(ep, link);
 }
 
 /* --- links --- */
 
-struct ch_verbs_link *ch_verbs_link_known(const struct ch_net *net, uint32_t ctx, uint32_t pe)
+struct ch_verbs_link *ch_verbs_link_known(const struct ch_endpoint *ep, uint32_t ctx,
+                                          uint32_t pe)
 {
-    return ctx < net->n_ctxs ? net->by_ctx[ctx][pe] : NULL;
+    return ctx < ep->n_ctxs ? ep->by_ctx[ctx][pe] : NULL;
 }
 
 /* Make room in the tables for one more link, of this context. */
-static bool make_room(struct ch_net *net, uint32_t ctx)
+static bool make_room(struct ch_endpoint *ep, uint32_t ctx)
 {
     struct ch_verbs_link **links, ***by_ctx;
 
-    if ((net->n_links & (net->n_links - 1)) == 0) { /* a power of two, or 0: it is full */
-        links =
-            realloc(net->links, (net->n_links == 0 ? 1 : 2 * net->n_links) * sizeof(*links));
+    if ((ep->n_links & (ep->n_links - 1)) == 0) { /* a power of two, or 0: it is full */
+        links = realloc(ep->links, (ep->n_links == 0 ? 1 : 2 * ep->n_links) * sizeof(*links));
         if (links == NULL) return false;
-        net->links = links;
+        ep->links = links;
     }
-    if (ctx < net->n_ctxs) return true;
-    by_ctx = realloc(net->by_ctx, (ctx + 1) * sizeof(*by_ctx));
+    if (ctx < ep->n_ctxs) return true;
+    by_ctx = realloc(ep->by_ctx, (ctx + 1) * sizeof(*by_ctx));
     if (by_ctx == NULL) return false;
-    net->by_ctx = by_ctx;
-    for (; net->n_ctxs <= ctx; net->n_ctxs++) {
-        by_ctx[net->n_ctxs] = calloc(net->terms.n, sizeof(**by_ctx));
-        if (by_ctx[net->n_ctxs] == NULL) return false;
+    ep->by_ctx = by_ctx;
+    for (; ep->n_ctxs <= ctx; ep->n_ctxs++) {
+        by_ctx[ep->n_ctxs] = calloc(ep->terms.n, sizeof(**by_ctx));
+        if (by_ctx[ep->n_ctxs] == NULL) return false;
     }
     return true;
 }
 
-struct ch_verbs_link *ch_verbs_link(struct ch_net *net, uint32_t ctx, uint32_t pe)
+struct ch_verbs_link *ch_verbs_link(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
-    struct ch_verbs_link *link = ch_verbs_link_known(net, ctx, pe);
+    struct ch_verbs_link *link = ch_verbs_link_known(ep, ctx, pe);
 
     if (link != NULL) return link;
-    link = make_room(net, ctx) ? calloc(1, sizeof(*link)) : NULL;
+    link = make_room(ep, ctx) ? calloc(1, sizeof(*link)) : NULL;
     if (link == NULL) {
-        ch_verbs_fail(net, NULL, CHORUS_ERR_SYSTEM, "no memory for a link to PE %u", pe);
+        ch_verbs_fail(ep, NULL, CHORUS_ERR_SYSTEM, "no memory for a link to PE %u", pe);
         return NULL;
     }
     link->pe = pe;
     link->ctx = ctx;
-    link->index = net->n_links;
+    link->index = ep->n_links;
     if (getrandom(&link->psn, sizeof(link->psn), 0) < 0) link->psn = (uint32_t)ch_clock_ns();
     link->psn &= PSN_MASK;
-    net->links[net->n_links++] = link;
-    net->by_ctx[ctx][pe] = link;
-    link->qp = ch_verbs_qp(net, net->inline_bytes, NULL);
+    ep->links[ep->n_links++] = link;
+    ep->by_ctx[ctx][pe] = link;
+    link->qp = ch_verbs_qp(ep, ep->inline_bytes, NULL);
     if (link->qp == NULL)
-        ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "queue pair %u cannot be created: %s",
+        ch_verbs_fail(ep, link, CHORUS_ERR_SYSTEM, "queue pair %u cannot be created: %s",
                       link->index + 1, strerror(errno));
     return link;
 }

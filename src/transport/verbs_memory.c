@@ -13,10 +13,10 @@
 
 #define CARD_MAGIC 0x43485643u /* "CHVC" */
 
-_Static_assert(sizeof(struct ch_verbs_card) <= CH_NET_CARD_BYTES, "card");
+_Static_assert(sizeof(struct ch_verbs_card) <= CH_LINK_ADDRESS_BYTES, "card");
 
 /* The message of a failure to register memory. */
-chorus_status ch_verbs_refuse_memory(const struct ch_net *net, size_t bytes, int error)
+chorus_status ch_verbs_refuse_memory(const struct ch_endpoint *ep, size_t bytes, int error)
 {
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
 
@@ -25,9 +25,9 @@ chorus_status ch_verbs_refuse_memory(const struct ch_net *net, size_t bytes, int
         return CH_FAIL(CHORUS_ERR_NOMEM,
                        "%s cannot register %zu KiB of memory: this process may lock %llu "
                        "KiB; raise that limit (ulimit -l, or LimitMEMLOCK of the service)",
-                       net->device.name, bytes >> 10, (unsigned long long)limit.rlim_cur >> 10);
+                       ep->device.name, bytes >> 10, (unsigned long long)limit.rlim_cur >> 10);
     return CH_FAIL(CHORUS_ERR_SYSTEM, "%s cannot register %zu KiB of memory: %s",
-                   net->device.name, bytes >> 10, strerror(error));
+                   ep->device.name, bytes >> 10, strerror(error));
 }
 
 static uint8_t roce_version(const struct ch_verbs_device *device)
@@ -36,44 +36,43 @@ static uint8_t roce_version(const struct ch_verbs_device *device)
     return device->gid.gid_type == IBV_GID_TYPE_ROCE_V2 ? 2 : 1;
 }
 
-void ch_verbs_card(const struct ch_net *net, char card_out[CH_NET_CARD_BYTES])
+void ch_verbs_card(const struct ch_endpoint *ep, char card_out[CH_LINK_ADDRESS_BYTES])
 {
     struct ch_verbs_card card = {.magic = CARD_MAGIC,
-                                 .qpn = net->calls->qp_num,
-                                 .lid = net->device.port_attr.lid,
-                                 .mtu = (uint8_t)net->device.port_attr.active_mtu,
-                                 .is_ethernet = net->device.is_ethernet,
-                                 .version = roce_version(&net->device)};
+                                 .qpn = ep->calls->qp_num,
+                                 .lid = ep->device.port_attr.lid,
+                                 .mtu = (uint8_t)ep->device.port_attr.active_mtu,
+                                 .is_ethernet = ep->device.is_ethernet,
+                                 .version = roce_version(&ep->device)};
 
-    card.reads = net->device.attr.max_qp_rd_atom < CH_VERBS_READS
-                     ? (uint8_t)net->device.attr.max_qp_rd_atom
+    card.reads = ep->device.attr.max_qp_rd_atom < CH_VERBS_READS
+                     ? (uint8_t)ep->device.attr.max_qp_rd_atom
                      : CH_VERBS_READS;
-    memcpy(card.gid, net->device.gid.gid.raw, sizeof(card.gid));
-    memcpy(card.where, net->device.where, sizeof(card.where));
-    memset(card_out, 0, CH_NET_CARD_BYTES);
+    memcpy(card.gid, ep->device.gid.gid.raw, sizeof(card.gid));
+    memcpy(card.where, ep->device.where, sizeof(card.where));
+    memset(card_out, 0, CH_LINK_ADDRESS_BYTES);
     memcpy(card_out, &card, sizeof(card));
 }
 
-chorus_status ch_verbs_meet(struct ch_net *net, const char (*cards)[CH_NET_CARD_BYTES])
+chorus_status ch_verbs_meet(struct ch_endpoint *ep, const char (*cards)[CH_LINK_ADDRESS_BYTES])
 {
-    struct ch_verbs_peer *peers = calloc(net->terms.n, sizeof(*peers));
+    struct ch_verbs_peer *peers = calloc(ep->terms.n, sizeof(*peers));
 
-    if (peers == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u peers", net->terms.n);
-    for (uint32_t pe = 0; pe < net->terms.n; pe++) {
+    if (peers == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u peers", ep->terms.n);
+    for (uint32_t pe = 0; pe < ep->terms.n; pe++) {
         struct ch_verbs_card *card = &peers[pe].card;
 
         memcpy(card, cards[pe], sizeof(*card));
         card->where[sizeof(card->where) - 1] = '\0';
-        if (card->magic == CARD_MAGIC && card->version == roce_version(&net->device)) continue;
+        if (card->magic == CARD_MAGIC && card->version == roce_version(&ep->device)) continue;
         (void)CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                       "verbs: PE %u uses %s, and PE %u uses %s, which cannot reach each other; "
                       "name one kind for all with CHORUS_VERBS=device:port:gid",
-                      pe, card->where, net->terms.me, net->device.where);
+                      pe, card->where, ep->terms.me, ep->device.where);
         free(peers);
         return CHORUS_ERR_UNSUPPORTED;
     }
-    net->peers = peers;
+    ep->peers = peers;
     return CHORUS_OK;
 }
 
@@ -89,7 +88,7 @@ static void release(struct ch_verbs_regions *regions)
  * relaxed key writes of data may pass each other on the way through the host, which some hosts
  * need to be fast. Without a bus, or if the second registration fails, both keys are the same.
  */
-static chorus_status make_regions(const struct ch_net *net, void *base, size_t bytes,
+static chorus_status make_regions(const struct ch_endpoint *ep, void *base, size_t bytes,
                                   struct ch_verbs_regions **regions_out)
 {
     const unsigned access =
@@ -97,31 +96,32 @@ static chorus_status make_regions(const struct ch_net *net, void *base, size_t b
     struct ch_verbs_regions *regions = calloc(1, sizeof(*regions));
 
     if (regions == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a part of the heap");
-    regions->strict = ibv_reg_mr(net->pd, base, bytes, access);
+    regions->strict = ibv_reg_mr(ep->pd, base, bytes, access);
     if (regions->strict == NULL) {
         const int error = errno;
 
         free(regions);
-        return ch_verbs_refuse_memory(net, bytes, error);
+        return ch_verbs_refuse_memory(ep, bytes, error);
     }
-    if (!net->device.is_software)
+    if (!ep->device.is_software)
         regions->relaxed =
-            ibv_reg_mr(net->pd, base, bytes, access | IBV_ACCESS_RELAXED_ORDERING);
+            ibv_reg_mr(ep->pd, base, bytes, access | IBV_ACCESS_RELAXED_ORDERING);
     *regions_out = regions;
     return CHORUS_OK;
 }
 
-chorus_status ch_verbs_attach(struct ch_net *net, void *base, size_t bytes, uint64_t *key_out)
+chorus_status ch_verbs_attach(struct ch_endpoint *ep, void *base, size_t bytes,
+                              uint64_t *key_out)
 {
     struct ch_verbs_regions *regions = NULL;
     chorus_status st;
 
-    CH_TRY(make_regions(net, base, bytes, &regions));
+    CH_TRY(make_regions(ep, base, bytes, &regions));
     (void)madvise(base, bytes, MADV_DOFORK);
-    st = ch_parts_add(&net->parts, (struct ch_part){.base = (uintptr_t)base,
-                                                    .bytes = bytes,
-                                                    .key = regions->strict->lkey,
-                                                    .handle = regions});
+    st = ch_parts_add(&ep->parts, (struct ch_part){.base = (uintptr_t)base,
+                                                   .bytes = bytes,
+                                                   .key = regions->strict->lkey,
+                                                   .handle = regions});
     if (st != CHORUS_OK) {
         release(regions);
         return st;
@@ -132,25 +132,25 @@ chorus_status ch_verbs_attach(struct ch_net *net, void *base, size_t bytes, uint
     return CHORUS_OK;
 }
 
-void ch_verbs_detach(struct ch_net *net, void *base)
+void ch_verbs_detach(struct ch_endpoint *ep, void *base)
 {
     struct ch_part part;
 
-    if (ch_parts_remove(&net->parts, (uintptr_t)base, &part)) release(part.handle);
+    if (ch_parts_remove(&ep->parts, (uintptr_t)base, &part)) release(part.handle);
 }
 
-chorus_status ch_verbs_learn(struct ch_net *net, uint32_t pe, const char *there, size_t bytes,
-                             uint64_t key)
+chorus_status ch_verbs_learn(struct ch_endpoint *ep, uint32_t pe, const char *there,
+                             size_t bytes, uint64_t key)
 {
-    return ch_parts_add(&net->peers[pe].places,
+    return ch_parts_add(&ep->peers[pe].places,
                         (struct ch_part){.base = (uintptr_t)there, .bytes = bytes, .key = key});
 }
 
-void ch_verbs_forget(struct ch_net *net, uint32_t pe, const char *there)
+void ch_verbs_forget(struct ch_endpoint *ep, uint32_t pe, const char *there)
 {
     struct ch_part part;
 
-    (void)ch_parts_remove(&net->peers[pe].places, (uintptr_t)there, &part);
+    (void)ch_parts_remove(&ep->peers[pe].places, (uintptr_t)there, &part);
 }
 
 static bool held_use_memory(const struct ch_verbs_link *link)
@@ -175,13 +175,13 @@ static bool uses_memory(const struct ch_verbs_link *link)
 
 /* A device does not access memory for a queue pair that was destroyed, and completions of a
  * failed link copy nothing. */
-void ch_verbs_abandon(struct ch_net *net, uint32_t pe)
+void ch_verbs_abandon(struct ch_endpoint *ep, uint32_t pe)
 {
-    for (uint32_t i = 0; i < net->n_links; i++) {
-        struct ch_verbs_link *link = net->links[i];
+    for (uint32_t i = 0; i < ep->n_links; i++) {
+        struct ch_verbs_link *link = ep->links[i];
 
         if (link->pe != pe || link->qp == NULL || !uses_memory(link)) continue;
-        ch_verbs_fail(net, link, CHORUS_ERR_TIMEOUT, "%s", CH_NET_ABANDONED);
+        ch_verbs_fail(ep, link, CHORUS_ERR_TIMEOUT, "%s", CH_LINK_ABANDONED);
         (void)ibv_destroy_qp(link->qp);
         link->qp = NULL;
     }

@@ -18,32 +18,32 @@ enum {
     LOOKS_AT_CALLS = 16,    /* and of links that are being made */
 };
 
-void ch_verbs_fail(struct ch_net *net, struct ch_verbs_link *link, chorus_status code,
+void ch_verbs_fail(struct ch_endpoint *ep, struct ch_verbs_link *link, chorus_status code,
                    const char *format, ...)
 {
     size_t used = 0;
     va_list args;
 
     if (link != NULL && link->stage != CH_VERBS_FAILED) {
-        if (link->n_held > 0) net->n_calling--;
+        if (link->n_held > 0) ep->n_calling--;
         link->n_held = 0;
-        net->n_owing -= (uint32_t)(link->made - link->sent);
+        ep->n_owing -= (uint32_t)(link->made - link->sent);
         link->sent = link->made;
         link->stage = CH_VERBS_FAILED;
         if (link->is_connected)
-            ch_verbs_call_peer(net, link); /* the peer may wait for this PE */
+            ch_verbs_call_peer(ep, link); /* the peer may wait for this PE */
     }
-    if (net->failed != CHORUS_OK) return;
-    net->failed = code;
+    if (ep->failed != CHORUS_OK) return;
+    ep->failed = code;
     if (link != NULL)
         used = (size_t)snprintf(
-            net->why, sizeof(net->why), "verbs: PE %u on host %.48s, by %s: ", link->pe,
-            net->terms.hosts != NULL ? net->terms.hosts[link->pe] : "?", net->device.where);
+            ep->why, sizeof(ep->why), "verbs: PE %u on host %.48s, by %s: ", link->pe,
+            ep->terms.hosts != NULL ? ep->terms.hosts[link->pe] : "?", ep->device.where);
     else
-        used = (size_t)snprintf(net->why, sizeof(net->why), "verbs on %s: ", net->device.where);
+        used = (size_t)snprintf(ep->why, sizeof(ep->why), "verbs on %s: ", ep->device.where);
     va_start(args, format);
-    if (used < sizeof(net->why))
-        (void)vsnprintf(net->why + used, sizeof(net->why) - used, format, args);
+    if (used < sizeof(ep->why))
+        (void)vsnprintf(ep->why + used, sizeof(ep->why) - used, format, args);
     va_end(args);
 }
 
@@ -68,160 +68,161 @@ static const char *cause(enum ibv_wc_status status)
 
 /* --- messages for the peer's CPU --- */
 
-void ch_verbs_mail(struct ch_net *net, uint32_t i)
+void ch_verbs_mail(struct ch_endpoint *ep, uint32_t i)
 {
-    struct ibv_sge sge = {.addr = (uintptr_t)ch_verbs_mail_at(net, i),
+    struct ibv_sge sge = {.addr = (uintptr_t)ch_verbs_mail_at(ep, i),
                           .length = sizeof(struct ch_verbs_mail),
-                          .lkey = net->pool_mr->lkey};
+                          .lkey = ep->pool_mr->lkey};
     struct ibv_recv_wr wr = {.wr_id = (uint64_t)CH_VERBS_ID_MAIL << 32 | i,
                              .sg_list = &sge,
                              .num_sge = 1},
                        *bad;
-    const int error = ibv_post_srq_recv(net->srq, &wr, &bad);
+    const int error = ibv_post_srq_recv(ep->srq, &wr, &bad);
 
     if (error != 0)
-        ch_verbs_fail(net, NULL, CHORUS_ERR_SYSTEM, "no requests can be received: %s",
+        ch_verbs_fail(ep, NULL, CHORUS_ERR_SYSTEM, "no requests can be received: %s",
                       strerror(error));
 }
 
 /* Execute a peer's atomic operation on this CPU, so that PEs of this host may use the same
  * words. */
-static void serve(struct ch_net *net, struct ch_verbs_link *link,
+static void serve(struct ch_endpoint *ep, struct ch_verbs_link *link,
                   const struct ch_verbs_mail *mail)
 {
     void *const word = (void *)(uintptr_t)mail->there;
 
-    if (ch_parts_find(&net->parts, (uintptr_t)word) == NULL ||
+    if (ch_parts_find(&ep->parts, (uintptr_t)word) == NULL ||
         (mail->bytes != 4 && mail->bytes != 8) || mail->there % mail->bytes != 0 ||
         mail->op > CH_AMO_COMPARE_SWAP || link->made - link->sent == CH_VERBS_AMOS) {
-        ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM,
+        ch_verbs_fail(ep, link, CHORUS_ERR_SYSTEM,
                       "it asked for atomic %u of %u bytes at %p, which is not of this PE",
                       mail->op, mail->bytes, word);
         return;
     }
     link->answers[link->made++ % CH_VERBS_AMOS] =
         ch_amo_apply((enum ch_amo)mail->op, word, mail->bytes, mail->value, mail->compare);
-    net->n_owing++;
-    ch_door_wake(net->terms.door);
-    ch_verbs_answer(net, link);
+    ep->n_owing++;
+    ch_door_wake(ep->terms.door);
+    ch_verbs_answer(ep, link);
 }
 
-static void take_answer(struct ch_net *net, struct ch_verbs_link *link,
+static void take_answer(struct ch_endpoint *ep, struct ch_verbs_link *link,
                         const struct ch_verbs_mail *mail)
 {
     uint64_t *to;
 
     if (link->answered == link->asked) {
-        ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "it answered a request that was not made");
+        ch_verbs_fail(ep, link, CHORUS_ERR_SYSTEM, "it answered a request that was not made");
         return;
     }
     to = link->fetched[link->answered++ % CH_VERBS_AMOS];
     if (to != NULL) *to = mail->value;
 }
 
-static void read_mail(struct ch_net *net, const struct ibv_wc *wc)
+static void read_mail(struct ch_endpoint *ep, const struct ibv_wc *wc)
 {
     const uint32_t i = (uint32_t)wc->wr_id;
     struct ch_verbs_mail mail;
 
-    memcpy(&mail, ch_verbs_mail_at(net, i), sizeof(mail));
-    ch_verbs_mail(net, i);
+    memcpy(&mail, ch_verbs_mail_at(ep, i), sizeof(mail));
+    ch_verbs_mail(ep, i);
     if (wc->status != IBV_WC_SUCCESS || wc->byte_len != sizeof(mail)) return;
-    if (mail.link >= net->n_links || net->links[mail.link]->qp == NULL ||
-        net->links[mail.link]->qp->qp_num != wc->qp_num)
+    if (mail.link >= ep->n_links || ep->links[mail.link]->qp == NULL ||
+        ep->links[mail.link]->qp->qp_num != wc->qp_num)
         return;
-    ch_verbs_is_up(net, net->links[mail.link]); /* it has sent, so it has connected */
-    if (net->links[mail.link]->stage != CH_VERBS_UP) return;
+    ch_verbs_is_up(ep, ep->links[mail.link]); /* it has sent, so it has connected */
+    if (ep->links[mail.link]->stage != CH_VERBS_UP) return;
     switch ((enum ch_verbs_mail_kind)mail.kind) {
     case CH_VERBS_MAIL_AMO:
-        serve(net, net->links[mail.link], &mail);
+        serve(ep, ep->links[mail.link], &mail);
         return;
     case CH_VERBS_MAIL_ANSWER:
-        take_answer(net, net->links[mail.link], &mail);
+        take_answer(ep, ep->links[mail.link], &mail);
         return;
     case CH_VERBS_MAIL_DOZES:
-        net->links[mail.link]->peer_dozes = true;
+        ep->links[mail.link]->peer_dozes = true;
         return;
     case CH_VERBS_MAIL_KNOCK:
-        net->links[mail.link]->is_told = false;
-        ch_door_wake(net->terms.door);
+        ep->links[mail.link]->is_told = false;
+        ch_door_wake(ep->terms.door);
         return;
     }
 }
 
-static void read_call(struct ch_net *net, const struct ibv_wc *wc)
+static void read_call(struct ch_endpoint *ep, const struct ibv_wc *wc)
 {
     enum { GRH_BYTES = 40 };
     const uint32_t i = (uint32_t)wc->wr_id;
     struct ch_verbs_call call;
 
-    memcpy(&call, ch_verbs_received_at(net, i) + GRH_BYTES, sizeof(call));
-    ch_verbs_listen(net, i);
+    memcpy(&call, ch_verbs_received_at(ep, i) + GRH_BYTES, sizeof(call));
+    ch_verbs_listen(ep, i);
     if (wc->status == IBV_WC_SUCCESS && wc->byte_len == sizeof(call) + GRH_BYTES)
-        ch_verbs_hear(net, &call);
+        ch_verbs_hear(ep, &call);
 }
 
 /* --- completions --- */
 
 /* The work requests of a queue pair complete in order, so all earlier ones are complete. */
-static void retire(struct ch_net *net, struct ch_verbs_link *link, uint32_t number)
+static void retire(struct ch_endpoint *ep, struct ch_verbs_link *link, uint32_t number)
 {
     while ((uint32_t)link->retired != number) {
         struct ch_verbs_slot *slot = &link->slots[++link->retired % CH_VERBS_DEPTH];
 
-        net->n_unread -= slot->is_signaled;
+        ep->n_unread -= slot->is_signaled;
         if (slot->piece == NULL) continue;
         if (slot->dst != NULL && link->stage == CH_VERBS_UP)
             memcpy(slot->dst, slot->piece, slot->bytes);
-        net->free_pieces[net->n_free_pieces++] = slot->piece;
+        ep->free_pieces[ep->n_free_pieces++] = slot->piece;
         slot->piece = NULL;
     }
 }
 
-static void complete(struct ch_net *net, const struct ibv_wc *wc)
+static void complete(struct ch_endpoint *ep, const struct ibv_wc *wc)
 {
     const uint32_t which = (uint32_t)(wc->wr_id >> 32);
 
     if (which == CH_VERBS_ID_MAIL) {
-        read_mail(net, wc);
+        read_mail(ep, wc);
     } else if (which == CH_VERBS_ID_RECEIVED) {
-        read_call(net, wc);
+        read_call(ep, wc);
     } else if (which == CH_VERBS_ID_SENT) {
-        net->calls_done++;
+        ep->calls_done++;
     } else {
-        struct ch_verbs_link *link = net->links[which];
+        struct ch_verbs_link *link = ep->links[which];
 
         if (wc->status != IBV_WC_SUCCESS)
-            ch_verbs_fail(net, link, CHORUS_ERR_ABORTED, "%s%s", ibv_wc_status_str(wc->status),
+            ch_verbs_fail(ep, link, CHORUS_ERR_ABORTED, "%s%s", ibv_wc_status_str(wc->status),
                           cause(wc->status));
-        retire(net, link, (uint32_t)wc->wr_id);
+        retire(ep, link, (uint32_t)wc->wr_id);
     }
 }
 
 /* --- events of the device --- */
 
-static const struct ch_verbs_link *link_of(const struct ch_net *net, const struct ibv_qp *qp)
+static const struct ch_verbs_link *link_of(const struct ch_endpoint *ep,
+                                           const struct ibv_qp *qp)
 {
-    for (uint32_t i = 0; i < net->n_links; i++)
-        if (net->links[i]->qp == qp) return net->links[i];
+    for (uint32_t i = 0; i < ep->n_links; i++)
+        if (ep->links[i]->qp == qp) return ep->links[i];
     return NULL;
 }
 
-static void take_event(struct ch_net *net, const struct ibv_async_event *event)
+static void take_event(struct ch_endpoint *ep, const struct ibv_async_event *event)
 {
     struct ch_verbs_link *link = NULL;
 
     switch (event->event_type) {
     case IBV_EVENT_PORT_ERR:
-        if (event->element.port_num == net->device.port) net->port_down_ns = ch_clock_ns();
+        if (event->element.port_num == ep->device.port) ep->port_down_ns = ch_clock_ns();
         return;
     case IBV_EVENT_PORT_ACTIVE:
-        if (event->element.port_num == net->device.port) net->port_down_ns = 0;
+        if (event->element.port_num == ep->device.port) ep->port_down_ns = 0;
         return;
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
     case IBV_EVENT_QP_ACCESS_ERR:
-        link = (struct ch_verbs_link *)(uintptr_t)link_of(net, event->element.qp);
+        link = (struct ch_verbs_link *)(uintptr_t)link_of(ep, event->element.qp);
         break;
     case IBV_EVENT_CQ_ERR:
     case IBV_EVENT_SRQ_ERR:
@@ -230,68 +231,68 @@ static void take_event(struct ch_net *net, const struct ibv_async_event *event)
     default:
         return;
     }
-    ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "%s", ibv_event_type_str(event->event_type));
+    ch_verbs_fail(ep, link, CHORUS_ERR_SYSTEM, "%s", ibv_event_type_str(event->event_type));
 }
 
-static void look_at_events(struct ch_net *net)
+static void look_at_events(struct ch_endpoint *ep)
 {
-    struct pollfd fd = {net->device.context->async_fd, POLLIN, 0};
+    struct pollfd fd = {ep->device.context->async_fd, POLLIN, 0};
     struct ibv_async_event event;
 
-    while (poll(&fd, 1, 0) > 0 && ibv_get_async_event(net->device.context, &event) == 0) {
-        take_event(net, &event);
+    while (poll(&fd, 1, 0) > 0 && ibv_get_async_event(ep->device.context, &event) == 0) {
+        take_event(ep, &event);
         ibv_ack_async_event(&event);
     }
-    if (net->port_down_ns != 0 &&
-        ch_clock_ns() - net->port_down_ns > ch_silence_ns(net->terms.options->link_ns))
-        ch_verbs_fail(net, NULL, CHORUS_ERR_SYSTEM, "the port is down");
+    if (ep->port_down_ns != 0 &&
+        ch_clock_ns() - ep->port_down_ns > ch_silence_ns(ep->terms.options->link_ns))
+        ch_verbs_fail(ep, NULL, CHORUS_ERR_SYSTEM, "the port is down");
 }
 
 /* --- progress --- */
 
-static void disarm(struct ch_net *net)
+static void disarm(struct ch_endpoint *ep)
 {
-    struct pollfd fd = {net->channel->fd, POLLIN, 0};
+    struct pollfd fd = {ep->channel->fd, POLLIN, 0};
     struct ibv_cq *cq;
     void *unused;
 
-    while (poll(&fd, 1, 0) > 0 && ibv_get_cq_event(net->channel, &cq, &unused) == 0)
+    while (poll(&fd, 1, 0) > 0 && ibv_get_cq_event(ep->channel, &cq, &unused) == 0)
         ibv_ack_cq_events(cq, 1);
-    net->is_armed = false;
+    ep->is_armed = false;
 }
 
-chorus_status ch_verbs_progress(struct ch_net *net, bool *moved_out)
+chorus_status ch_verbs_progress(struct ch_endpoint *ep, bool *moved_out)
 {
     struct ibv_wc wc;
     int n = 1;
 
-    if (net->is_armed) disarm(net);
+    if (ep->is_armed) disarm(ep);
     /* One at a time, since handling a completion may make progress to wait for room. */
-    for (int i = 0; i < BATCH && (n = ibv_poll_cq(net->cq, 1, &wc)) > 0; i++) {
-        complete(net, &wc);
+    for (int i = 0; i < BATCH && (n = ibv_poll_cq(ep->cq, 1, &wc)) > 0; i++) {
+        complete(ep, &wc);
         *moved_out = true;
     }
-    if (n < 0) ch_verbs_fail(net, NULL, CHORUS_ERR_SYSTEM, "its completions cannot be read");
-    net->looks++;
-    if (net->n_calling > 0 && net->looks % LOOKS_AT_CALLS == 0) ch_verbs_call_again(net);
-    for (uint32_t i = 0; net->n_owing > 0 && i < net->n_links; i++)
-        ch_verbs_answer(net, net->links[i]);
-    if (net->looks % LOOKS_AT_EVENTS == 0) look_at_events(net);
-    return net->failed == CHORUS_OK ? CHORUS_OK : CH_FAIL(net->failed, "%s", net->why);
+    if (n < 0) ch_verbs_fail(ep, NULL, CHORUS_ERR_SYSTEM, "its completions cannot be read");
+    ep->looks++;
+    if (ep->n_calling > 0 && ep->looks % LOOKS_AT_CALLS == 0) ch_verbs_call_again(ep);
+    for (uint32_t i = 0; ep->n_owing > 0 && i < ep->n_links; i++)
+        ch_verbs_answer(ep, ep->links[i]);
+    if (ep->looks % LOOKS_AT_EVENTS == 0) look_at_events(ep);
+    return ep->failed == CHORUS_OK ? CHORUS_OK : CH_FAIL(ep->failed, "%s", ep->why);
 }
 
 /* A completion between the last poll and the request for an event causes no event, so poll
  * again. */
-int ch_verbs_watch(struct ch_net *net)
+int ch_verbs_watch(struct ch_endpoint *ep)
 {
     bool moved = false;
 
-    look_at_events(net);
-    if (net->n_calling > 0 || net->n_owing > 0 || net->port_down_ns != 0) return -1;
-    if (!net->is_armed) {
-        if (ibv_req_notify_cq(net->cq, 0) != 0) return -1;
-        if (ch_verbs_progress(net, &moved) != CHORUS_OK || moved) return -1;
-        net->is_armed = true;
+    look_at_events(ep);
+    if (ep->n_calling > 0 || ep->n_owing > 0 || ep->port_down_ns != 0) return -1;
+    if (!ep->is_armed) {
+        if (ibv_req_notify_cq(ep->cq, 0) != 0) return -1;
+        if (ch_verbs_progress(ep, &moved) != CHORUS_OK || moved) return -1;
+        ep->is_armed = true;
     }
-    return net->watch_fd;
+    return ep->watch_fd;
 }

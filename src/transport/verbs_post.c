@@ -25,52 +25,52 @@ struct patience {
 
 /* Make progress while waiting for room. False: the link has failed, or the wait has reached its
  * time limit. */
-static bool go_on(struct ch_net *net, struct ch_verbs_link *link, struct patience *p)
+static bool go_on(struct ch_endpoint *ep, struct ch_verbs_link *link, struct patience *p)
 {
-    const uint64_t limit = net->terms.options->timeout_ns;
+    const uint64_t limit = ep->terms.options->timeout_ns;
     bool moved = false;
 
-    (void)ch_verbs_progress(net, &moved);
-    if (net->failed != CHORUS_OK) return false;
-    if (++p->looks % SPINS == 0 && !net->is_replaying) ch_net_give_way(&net->terms);
+    (void)ch_verbs_progress(ep, &moved);
+    if (ep->failed != CHORUS_OK) return false;
+    if (++p->looks % SPINS == 0 && !ep->is_replaying) ch_link_give_way(&ep->terms);
     if (moved) return true;
     if (p->looks % LOOKS_AT_CLOCK != 0) return true;
     if (p->start_ns == 0) p->start_ns = ch_clock_ns();
-    if (__atomic_load_n(&net->terms.door->aborted, __ATOMIC_RELAXED) != 0)
-        ch_verbs_fail(net, link, CHORUS_ERR_ABORTED, "the job is ending");
+    if (__atomic_load_n(&ep->terms.door->aborted, __ATOMIC_RELAXED) != 0)
+        ch_verbs_fail(ep, link, CHORUS_ERR_ABORTED, "the job is ending");
     else if (limit != 0 && ch_clock_ns() - p->start_ns > limit)
-        ch_verbs_fail(net, link, CHORUS_ERR_TIMEOUT,
+        ch_verbs_fail(ep, link, CHORUS_ERR_TIMEOUT,
                       "it accepts no more requests; is it stopped?");
-    return net->failed == CHORUS_OK;
+    return ep->failed == CHORUS_OK;
 }
 
-static bool has_room(const struct ch_net *net, const struct ch_verbs_link *link)
+static bool has_room(const struct ch_endpoint *ep, const struct ch_verbs_link *link)
 {
-    return link->posted - link->retired < CH_VERBS_DEPTH && net->n_unread < CH_VERBS_SENDS;
+    return link->posted - link->retired < CH_VERBS_DEPTH && ep->n_unread < CH_VERBS_SENDS;
 }
 
-static bool wait_room(struct ch_net *net, struct ch_verbs_link *link)
+static bool wait_room(struct ch_endpoint *ep, struct ch_verbs_link *link)
 {
     struct patience p = {0, 0};
 
-    while (!has_room(net, link))
-        if (!go_on(net, link, &p)) return false;
+    while (!has_room(ep, link))
+        if (!go_on(ep, link, &p)) return false;
     return true;
 }
 
-static char *take_piece(struct ch_net *net, struct ch_verbs_link *link)
+static char *take_piece(struct ch_endpoint *ep, struct ch_verbs_link *link)
 {
     struct patience p = {0, 0};
 
-    while (net->n_free_pieces == 0)
-        if (!go_on(net, link, &p)) return NULL;
-    return net->free_pieces[--net->n_free_pieces];
+    while (ep->n_free_pieces == 0)
+        if (!go_on(ep, link, &p)) return NULL;
+    return ep->free_pieces[--ep->n_free_pieces];
 }
 
 /* --- work requests --- */
 
 /* Post one work request for which there is room. */
-static void post(struct ch_net *net, struct ch_verbs_link *link, struct ibv_send_wr *wr,
+static void post(struct ch_endpoint *ep, struct ch_verbs_link *link, struct ibv_send_wr *wr,
                  struct ch_verbs_slot slot)
 {
     const uint64_t number = link->posted + 1;
@@ -78,7 +78,7 @@ static void post(struct ch_net *net, struct ch_verbs_link *link, struct ibv_send
     int error;
 
     if (link->qp == NULL) { /* it was ended while this thread waited for room */
-        if (slot.piece != NULL) net->free_pieces[net->n_free_pieces++] = slot.piece;
+        if (slot.piece != NULL) ep->free_pieces[ep->n_free_pieces++] = slot.piece;
         return;
     }
     if (number - link->signaled >= CH_VERBS_EVERY) slot.is_signaled = true;
@@ -86,8 +86,8 @@ static void post(struct ch_net *net, struct ch_verbs_link *link, struct ibv_send
     wr->wr_id = (uint64_t)link->index << 32 | (uint32_t)number;
     error = ibv_post_send(link->qp, wr, &bad);
     if (error != 0) {
-        if (slot.piece != NULL) net->free_pieces[net->n_free_pieces++] = slot.piece;
-        ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "a work request was refused: %s",
+        if (slot.piece != NULL) ep->free_pieces[ep->n_free_pieces++] = slot.piece;
+        ch_verbs_fail(ep, link, CHORUS_ERR_SYSTEM, "a work request was refused: %s",
                       strerror(error));
         return;
     }
@@ -95,18 +95,18 @@ static void post(struct ch_net *net, struct ch_verbs_link *link, struct ibv_send
     link->slots[number % CH_VERBS_DEPTH] = slot;
     if (slot.is_signaled) {
         link->signaled = number;
-        net->n_unread++;
+        ep->n_unread++;
     }
 }
 
 /* A copy, since other threads may add parts while this one waits for room. */
-static bool find_place(struct ch_net *net, struct ch_verbs_link *link, const char *there,
+static bool find_place(struct ch_endpoint *ep, struct ch_verbs_link *link, const char *there,
                        struct ch_part *place_out)
 {
-    const struct ch_part *place = ch_parts_find(&net->peers[link->pe].places, (uintptr_t)there);
+    const struct ch_part *place = ch_parts_find(&ep->peers[link->pe].places, (uintptr_t)there);
 
     if (place == NULL) {
-        ch_verbs_fail(net, link, CHORUS_ERR_SYSTEM, "its memory at %p was not announced",
+        ch_verbs_fail(ep, link, CHORUS_ERR_SYSTEM, "its memory at %p was not announced",
                       (const void *)there);
         return false;
     }
@@ -115,14 +115,14 @@ static bool find_place(struct ch_net *net, struct ch_verbs_link *link, const cha
 }
 
 /* Checked before anything is accessed. */
-static bool is_announced(struct ch_net *net, struct ch_verbs_link *link, const char *there,
+static bool is_announced(struct ch_endpoint *ep, struct ch_verbs_link *link, const char *there,
                          size_t bytes)
 {
     const uintptr_t end = (uintptr_t)there + bytes;
     struct ch_part place;
 
     for (uintptr_t at = (uintptr_t)there; at < end; at = place.base + place.bytes)
-        if (!find_place(net, link, (const char *)at, &place)) return false;
+        if (!find_place(ep, link, (const char *)at, &place)) return false;
     return true;
 }
 
@@ -132,91 +132,92 @@ static size_t least(size_t a, size_t b)
 }
 
 /* The bytes of one work request, from or to `at`, which is in `part` or in none. */
-static size_t stretch(const struct ch_net *net, const struct ch_part *part, const char *at,
+static size_t stretch(const struct ch_endpoint *ep, const struct ch_part *part, const char *at,
                       const struct ch_part *place, const char *there, size_t bytes)
 {
     bytes = least(bytes, place->base + place->bytes - (uintptr_t)there);
     if (part == NULL) return least(bytes, CH_VERBS_PIECE_BYTES);
-    bytes = least(bytes, net->device.port_attr.max_msg_sz);
+    bytes = least(bytes, ep->device.port_attr.max_msg_sz);
     return least(bytes, part->base + part->bytes - (uintptr_t)at);
 }
 
-static bool put(struct ch_net *net, struct ch_verbs_link *link, char *there, const char *src,
-                size_t bytes, size_t *done_out)
+static bool put(struct ch_endpoint *ep, struct ch_verbs_link *link, char *there,
+                const char *src, size_t bytes, size_t *done_out)
 {
-    const struct ch_part *part = ch_parts_find(&net->parts, (uintptr_t)src);
+    const struct ch_part *part = ch_parts_find(&ep->parts, (uintptr_t)src);
     struct ch_part place;
     struct ch_verbs_slot slot = {0};
     struct ibv_sge sge = {.addr = (uintptr_t)src};
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
 
-    if (!find_place(net, link, there, &place)) return false;
-    bytes = stretch(net, part, src, &place, there, bytes);
+    if (!find_place(ep, link, there, &place)) return false;
+    bytes = stretch(ep, part, src, &place, there, bytes);
     sge.length = (uint32_t)bytes;
-    if (bytes <= net->inline_bytes) {
+    if (bytes <= ep->inline_bytes) {
         wr.send_flags = IBV_SEND_INLINE;
     } else if (part != NULL) {
         sge.lkey = (uint32_t)part->key;
         slot.is_signaled = slot.is_direct = true;
     } else {
-        slot.piece = take_piece(net, link);
+        slot.piece = take_piece(ep, link);
         if (slot.piece == NULL) return false;
         memcpy(slot.piece, src, bytes);
         slot.is_signaled = true;
         sge.addr = (uintptr_t)slot.piece;
-        sge.lkey = net->pool_mr->lkey;
+        sge.lkey = ep->pool_mr->lkey;
     }
     wr.wr.rdma.remote_addr = (uintptr_t)there;
     wr.wr.rdma.rkey = CH_VERBS_RELAXED(place.key);
-    if (!wait_room(net, link)) return false;
-    post(net, link, &wr, slot);
+    if (!wait_room(ep, link)) return false;
+    post(ep, link, &wr, slot);
     if (slot.is_direct) link->lent = link->posted;
     *done_out = bytes;
     return true;
 }
 
-static bool get(struct ch_net *net, struct ch_verbs_link *link, char *dst, const char *there,
-                size_t bytes, size_t *done_out)
+static bool get(struct ch_endpoint *ep, struct ch_verbs_link *link, char *dst,
+                const char *there, size_t bytes, size_t *done_out)
 {
-    const struct ch_part *part = ch_parts_find(&net->parts, (uintptr_t)dst);
+    const struct ch_part *part = ch_parts_find(&ep->parts, (uintptr_t)dst);
     struct ch_part place;
     struct ch_verbs_slot slot = {.is_signaled = true};
     struct ibv_sge sge = {.addr = (uintptr_t)dst};
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_READ};
 
-    if (!find_place(net, link, there, &place)) return false;
-    bytes = stretch(net, part, dst, &place, there, bytes);
+    if (!find_place(ep, link, there, &place)) return false;
+    bytes = stretch(ep, part, dst, &place, there, bytes);
     sge.length = (uint32_t)bytes;
     if (part != NULL) {
         sge.lkey = (uint32_t)part->key;
         slot.is_direct = true;
     } else {
-        slot.piece = take_piece(net, link);
+        slot.piece = take_piece(ep, link);
         if (slot.piece == NULL) return false;
         slot.dst = dst;
         slot.bytes = (uint32_t)bytes;
         sge.addr = (uintptr_t)slot.piece;
-        sge.lkey = net->pool_mr->lkey;
+        sge.lkey = ep->pool_mr->lkey;
     }
     wr.wr.rdma.remote_addr = (uintptr_t)there;
     wr.wr.rdma.rkey = CH_VERBS_STRICT(place.key);
-    if (!wait_room(net, link)) return false;
-    post(net, link, &wr, slot);
+    if (!wait_room(ep, link)) return false;
+    post(ep, link, &wr, slot);
     *done_out = bytes;
     return true;
 }
 
-static void send_mail(struct ch_net *net, struct ch_verbs_link *link,
+static void send_mail(struct ch_endpoint *ep, struct ch_verbs_link *link,
                       const struct ch_verbs_mail *mail)
 {
     struct ibv_sge sge = {.addr = (uintptr_t)mail, .length = sizeof(*mail)};
     struct ibv_send_wr wr = {
         .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE};
 
-    post(net, link, &wr, (struct ch_verbs_slot){0});
+    post(ep, link, &wr, (struct ch_verbs_slot){0});
 }
 
-static void amo(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op)
+static void amo(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                const struct ch_verbs_op *op)
 {
     const struct ch_verbs_mail mail = {.link = link->peer_link,
                                        .kind = CH_VERBS_MAIL_AMO,
@@ -227,10 +228,10 @@ static void amo(struct ch_net *net, struct ch_verbs_link *link, const struct ch_
                                        .compare = op->compare};
     struct patience p = {0, 0};
 
-    while (link->asked - link->answered == CH_VERBS_AMOS || !has_room(net, link))
-        if (!go_on(net, link, &p)) return;
+    while (link->asked - link->answered == CH_VERBS_AMOS || !has_room(ep, link))
+        if (!go_on(ep, link, &p)) return;
     link->fetched[link->asked++ % CH_VERBS_AMOS] = op->dst;
-    send_mail(net, link, &mail);
+    send_mail(ep, link, &mail);
 }
 
 /*
@@ -239,7 +240,8 @@ static void amo(struct ch_net *net, struct ch_verbs_link *link, const struct ch_
  * which the peer's CPU may not have executed yet, that CPU stores the word: it receives the
  * message after all earlier writes have arrived.
  */
-static void say(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op)
+static void say(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                const struct ch_verbs_op *op)
 {
     struct ch_part place;
     struct ibv_sge sge = {.addr = (uintptr_t)&op->value, .length = sizeof(op->value)};
@@ -248,111 +250,115 @@ static void say(struct ch_net *net, struct ch_verbs_link *link, const struct ch_
                              .opcode = IBV_WR_RDMA_WRITE,
                              .send_flags = IBV_SEND_INLINE};
 
-    if (!net->is_in_order || link->asked != link->answered) {
+    if (!ep->is_in_order || link->asked != link->answered) {
         struct ch_verbs_op set = *op;
 
         set.amo = CH_AMO_SET;
         set.bytes = sizeof(op->value);
-        amo(net, link, &set);
+        amo(ep, link, &set);
         return;
     }
-    if (!find_place(net, link, op->there, &place) || !wait_room(net, link)) return;
+    if (!find_place(ep, link, op->there, &place) || !wait_room(ep, link)) return;
     wr.wr.rdma.remote_addr = (uintptr_t)op->there;
     wr.wr.rdma.rkey = CH_VERBS_STRICT(place.key);
-    post(net, link, &wr, (struct ch_verbs_slot){0});
+    post(ep, link, &wr, (struct ch_verbs_slot){0});
 }
 
 /* If there is no room it is omitted, and the peer polls again after a while. */
-static bool tell(struct ch_net *net, struct ch_verbs_link *link, enum ch_verbs_mail_kind kind)
+static bool tell(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                 enum ch_verbs_mail_kind kind)
 {
     const struct ch_verbs_mail mail = {.link = link->peer_link, .kind = (uint8_t)kind};
 
-    if (link->stage != CH_VERBS_UP || !has_room(net, link)) return false;
-    send_mail(net, link, &mail);
+    if (link->stage != CH_VERBS_UP || !has_room(ep, link)) return false;
+    send_mail(ep, link, &mail);
     return true;
 }
 
 /* With many links this would cost more than the sleep of a millisecond. */
-void ch_verbs_doze(struct ch_net *net)
+void ch_verbs_doze(struct ch_endpoint *ep)
 {
-    if (!net->is_in_order || net->n_links > DOZE_LINKS || net->failed != CHORUS_OK) return;
-    for (uint32_t i = 0; i < net->n_links; i++)
-        if (!net->links[i]->is_told)
-            net->links[i]->is_told = tell(net, net->links[i], CH_VERBS_MAIL_DOZES);
+    if (!ep->is_in_order || ep->n_links > DOZE_LINKS || ep->failed != CHORUS_OK) return;
+    for (uint32_t i = 0; i < ep->n_links; i++)
+        if (!ep->links[i]->is_told)
+            ep->links[i]->is_told = tell(ep, ep->links[i], CH_VERBS_MAIL_DOZES);
 }
 
 /* The peer sleeps and may wait for this word. */
-static void knock(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op)
+static void knock(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                  const struct ch_verbs_op *op)
 {
-    const bool is_word =
-        op->kind == CH_VERBS_SAY || (op->kind == CH_VERBS_PUT && op->bytes <= sizeof(uint64_t));
+    const bool is_word = op->kind == CH_VERBS_WORD ||
+                         (op->kind == CH_VERBS_PUT && op->bytes <= sizeof(uint64_t));
 
     if (!link->peer_dozes || !is_word) return;
-    link->peer_dozes = !tell(net, link, CH_VERBS_MAIL_KNOCK);
+    link->peer_dozes = !tell(ep, link, CH_VERBS_MAIL_KNOCK);
 }
 
-static void perform(struct ch_net *net, struct ch_verbs_link *link,
+static void perform(struct ch_endpoint *ep, struct ch_verbs_link *link,
                     const struct ch_verbs_op *op)
 {
     size_t done = 0;
 
-    if (!is_announced(net, link, op->there, op->bytes)) return;
+    if (!is_announced(ep, link, op->there, op->bytes)) return;
     switch (op->kind) {
     case CH_VERBS_PUT:
         for (size_t at = 0; at < op->bytes && link->stage == CH_VERBS_UP; at += done)
-            if (!put(net, link, op->there + at, (const char *)op->src + at, op->bytes - at,
+            if (!put(ep, link, op->there + at, (const char *)op->src + at, op->bytes - at,
                      &done))
                 return;
         return;
     case CH_VERBS_GET:
         for (size_t at = 0; at < op->bytes && link->stage == CH_VERBS_UP; at += done)
-            if (!get(net, link, (char *)op->dst + at, op->there + at, op->bytes - at, &done))
+            if (!get(ep, link, (char *)op->dst + at, op->there + at, op->bytes - at, &done))
                 return;
         return;
-    case CH_VERBS_SAY:
-        if (link->stage == CH_VERBS_UP) say(net, link, op);
+    case CH_VERBS_WORD:
+        if (link->stage == CH_VERBS_UP) say(ep, link, op);
         return;
     case CH_VERBS_AMO:
-        if (link->stage == CH_VERBS_UP) amo(net, link, op);
+        if (link->stage == CH_VERBS_UP) amo(ep, link, op);
         return;
     }
 }
 
-void ch_verbs_do(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op)
+void ch_verbs_do(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                 const struct ch_verbs_op *op)
 {
-    perform(net, link, op);
-    knock(net, link, op);
+    perform(ep, link, op);
+    knock(ep, link, op);
 }
 
-void ch_verbs_post(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op)
+void ch_verbs_post(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                   const struct ch_verbs_op *op)
 {
     struct patience p = {0, 0};
 
     while (link->stage == CH_VERBS_CALLING && link->n_held == CH_VERBS_HELD)
-        if (!go_on(net, link, &p)) return;
+        if (!go_on(ep, link, &p)) return;
     if (link->stage == CH_VERBS_CALLING)
-        ch_verbs_hold(net, link, op);
+        ch_verbs_hold(ep, link, op);
     else
-        ch_verbs_do(net, link, op);
+        ch_verbs_do(ep, link, op);
 }
 
-void ch_verbs_flush(struct ch_net *net, struct ch_verbs_link *link)
+void ch_verbs_flush(struct ch_endpoint *ep, struct ch_verbs_link *link)
 {
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
 
-    if (link->signaled != link->posted && has_room(net, link))
-        post(net, link, &wr, (struct ch_verbs_slot){.is_signaled = true});
+    if (link->signaled != link->posted && has_room(ep, link))
+        post(ep, link, &wr, (struct ch_verbs_slot){.is_signaled = true});
 }
 
-void ch_verbs_answer(struct ch_net *net, struct ch_verbs_link *link)
+void ch_verbs_answer(struct ch_endpoint *ep, struct ch_verbs_link *link)
 {
-    while (link->sent != link->made && link->stage == CH_VERBS_UP && has_room(net, link)) {
+    while (link->sent != link->made && link->stage == CH_VERBS_UP && has_room(ep, link)) {
         const struct ch_verbs_mail mail = {.link = link->peer_link,
                                            .kind = CH_VERBS_MAIL_ANSWER,
                                            .value = link->answers[link->sent % CH_VERBS_AMOS]};
 
         link->sent++;
-        net->n_owing--;
-        send_mail(net, link, &mail);
+        ep->n_owing--;
+        send_mail(ep, link, &mail);
     }
 }

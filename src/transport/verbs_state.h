@@ -3,7 +3,7 @@
 #ifndef CH_VERBS_STATE_H
 #define CH_VERBS_STATE_H
 
-#include "transport/net.h"
+#include "transport/link.h"
 #include "transport/parts.h"
 #include "transport/verbs_device.h"
 
@@ -89,7 +89,7 @@ struct ch_verbs_peer {
 
 /* An operation as it was posted. */
 struct ch_verbs_op {
-    enum { CH_VERBS_PUT, CH_VERBS_SAY, CH_VERBS_GET, CH_VERBS_AMO } kind;
+    enum { CH_VERBS_PUT, CH_VERBS_WORD, CH_VERBS_GET, CH_VERBS_AMO } kind;
     enum ch_amo amo;
     char *there;
     const void *src;
@@ -136,8 +136,8 @@ struct ch_verbs_link {
     uint32_t n_held;
 };
 
-struct ch_net {
-    struct ch_net_terms terms;
+struct ch_endpoint {
+    struct ch_link_terms terms;
     struct ch_verbs_device device;
     struct ibv_pd *pd;
     struct ibv_comp_channel *channel;
@@ -175,64 +175,67 @@ struct ch_net {
 };
 
 /* Regions of the pool. */
-char *ch_verbs_mail_at(const struct ch_net *net, uint32_t i);
-char *ch_verbs_received_at(const struct ch_net *net, uint32_t i);
-char *ch_verbs_sent_at(const struct ch_net *net, uint32_t i);
+char *ch_verbs_mail_at(const struct ch_endpoint *ep, uint32_t i);
+char *ch_verbs_received_at(const struct ch_endpoint *ep, uint32_t i);
+char *ch_verbs_sent_at(const struct ch_endpoint *ep, uint32_t i);
 
 /* The first failure is kept. Later operations of the link, if one is given, do nothing. */
-void ch_verbs_fail(struct ch_net *net, struct ch_verbs_link *link, chorus_status code,
+void ch_verbs_fail(struct ch_endpoint *ep, struct ch_verbs_link *link, chorus_status code,
                    const char *format, ...) __attribute__((cold, format(printf, 4, 5)));
 
 /* --- verbs_link.c --- */
 /* The link, which is made if needed; null: it cannot be made, and the network has failed. */
-struct ch_verbs_link *ch_verbs_link(struct ch_net *net, uint32_t ctx, uint32_t pe);
-struct ch_verbs_link *ch_verbs_link_known(const struct ch_net *net, uint32_t ctx, uint32_t pe);
+struct ch_verbs_link *ch_verbs_link(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
+struct ch_verbs_link *ch_verbs_link_known(const struct ch_endpoint *ep, uint32_t ctx,
+                                          uint32_t pe);
 void ch_verbs_link_free(struct ch_verbs_link *link);
 /* Handle a received request; send one; repeat it for each link that still waits; queue an
  * operation for a link that is not up yet; the link is up. */
-void ch_verbs_hear(struct ch_net *net, const struct ch_verbs_call *call);
-void ch_verbs_call_peer(struct ch_net *net, struct ch_verbs_link *link);
-void ch_verbs_call_again(struct ch_net *net);
-void ch_verbs_hold(struct ch_net *net, struct ch_verbs_link *link,
+void ch_verbs_hear(struct ch_endpoint *ep, const struct ch_verbs_call *call);
+void ch_verbs_call_peer(struct ch_endpoint *ep, struct ch_verbs_link *link);
+void ch_verbs_call_again(struct ch_endpoint *ep);
+void ch_verbs_hold(struct ch_endpoint *ep, struct ch_verbs_link *link,
                    const struct ch_verbs_op *op);
-void ch_verbs_is_up(struct ch_net *net, struct ch_verbs_link *link);
+void ch_verbs_is_up(struct ch_endpoint *ep, struct ch_verbs_link *link);
 /* Post a receive buffer again. */
-void ch_verbs_listen(struct ch_net *net, uint32_t i);
-CH_MUST_CHECK chorus_status ch_verbs_make_calls(struct ch_net *net);
+void ch_verbs_listen(struct ch_endpoint *ep, uint32_t i);
+CH_MUST_CHECK chorus_status ch_verbs_make_calls(struct ch_endpoint *ep);
 /* A queue pair that carries data, in its first state; null: errno is the reason. */
-struct ibv_qp *ch_verbs_qp(const struct ch_net *net, uint32_t inline_bytes,
+struct ibv_qp *ch_verbs_qp(const struct ch_endpoint *ep, uint32_t inline_bytes,
                            uint32_t *inline_bytes_out);
 
 /* --- verbs_post.c --- */
 /* Post an operation of the network's caller; and post the waiting ones once the link is up. */
-void ch_verbs_post(struct ch_net *net, struct ch_verbs_link *link,
+void ch_verbs_post(struct ch_endpoint *ep, struct ch_verbs_link *link,
                    const struct ch_verbs_op *op);
-void ch_verbs_do(struct ch_net *net, struct ch_verbs_link *link, const struct ch_verbs_op *op);
+void ch_verbs_do(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                 const struct ch_verbs_op *op);
 /* Post a write without data, whose completion confirms that all earlier operations have
  * arrived. */
-void ch_verbs_flush(struct ch_net *net, struct ch_verbs_link *link);
+void ch_verbs_flush(struct ch_endpoint *ep, struct ch_verbs_link *link);
 /* See net.h. */
-void ch_verbs_doze(struct ch_net *net);
+void ch_verbs_doze(struct ch_endpoint *ep);
 /* Post replies for which there was no room. */
-void ch_verbs_answer(struct ch_net *net, struct ch_verbs_link *link);
+void ch_verbs_answer(struct ch_endpoint *ep, struct ch_verbs_link *link);
 
 /* --- verbs_memory.c --- */
 /* The message of a failure to register memory. */
-CH_MUST_CHECK chorus_status ch_verbs_refuse_memory(const struct ch_net *net, size_t bytes,
+CH_MUST_CHECK chorus_status ch_verbs_refuse_memory(const struct ch_endpoint *ep, size_t bytes,
                                                    int error);
 /* See net.h. */
-void ch_verbs_card(const struct ch_net *net, char card_out[CH_NET_CARD_BYTES]);
-chorus_status ch_verbs_meet(struct ch_net *net, const char (*cards)[CH_NET_CARD_BYTES]);
-chorus_status ch_verbs_attach(struct ch_net *net, void *base, size_t bytes, uint64_t *key_out);
-void ch_verbs_detach(struct ch_net *net, void *base);
-chorus_status ch_verbs_learn(struct ch_net *net, uint32_t pe, const char *there, size_t bytes,
-                             uint64_t key);
-void ch_verbs_forget(struct ch_net *net, uint32_t pe, const char *there);
-void ch_verbs_abandon(struct ch_net *net, uint32_t pe);
+void ch_verbs_card(const struct ch_endpoint *ep, char card_out[CH_LINK_ADDRESS_BYTES]);
+chorus_status ch_verbs_meet(struct ch_endpoint *ep, const char (*cards)[CH_LINK_ADDRESS_BYTES]);
+chorus_status ch_verbs_attach(struct ch_endpoint *ep, void *base, size_t bytes,
+                              uint64_t *key_out);
+void ch_verbs_detach(struct ch_endpoint *ep, void *base);
+chorus_status ch_verbs_learn(struct ch_endpoint *ep, uint32_t pe, const char *there,
+                             size_t bytes, uint64_t key);
+void ch_verbs_forget(struct ch_endpoint *ep, uint32_t pe, const char *there);
+void ch_verbs_abandon(struct ch_endpoint *ep, uint32_t pe);
 
 /* --- verbs_poll.c --- */
-chorus_status ch_verbs_progress(struct ch_net *net, bool *moved_out);
-int ch_verbs_watch(struct ch_net *net);
-void ch_verbs_mail(struct ch_net *net, uint32_t i);
+chorus_status ch_verbs_progress(struct ch_endpoint *ep, bool *moved_out);
+int ch_verbs_watch(struct ch_endpoint *ep);
+void ch_verbs_mail(struct ch_endpoint *ep, uint32_t i);
 
 #endif /* CH_VERBS_STATE_H */

@@ -24,32 +24,32 @@ enum deed { DEED_BYTES, DEED_FRAME, DEED_REPLY, DEED_ASK, DEED_READ, DEED_COUNT 
 static struct ch_options options = {.net = "lo", .timeout_ns = 1};
 static struct ch_door door;
 
-static struct ch_net *open_net(void)
+static struct ch_endpoint *open_net(void)
 {
     static const uint32_t nodes[2] = {0, 1};
     static const char *const hosts[2] = {"alpha", "beta"};
-    const struct ch_net_terms terms = {
+    const struct ch_link_terms terms = {
         .options = &options, .me = 0, .n = 2, .nodes = nodes, .hosts = hosts, .door = &door};
-    struct ch_net *net;
+    struct ch_endpoint *ep;
     uint64_t key;
 
-    FUZZ_CHECK(ch_net_tcp.open(&terms, &net) == CHORUS_OK);
+    FUZZ_CHECK(ch_link_tcp.open(&terms, &ep) == CHORUS_OK);
     for (int i = 0; i < PARTS; i++)
-        FUZZ_CHECK(ch_net_tcp.attach(net, memory + PART + i * PART, PART, &key) == CHORUS_OK);
-    return net;
+        FUZZ_CHECK(ch_link_tcp.attach(ep, memory + PART + i * PART, PART, &key) == CHORUS_OK);
+    return ep;
 }
 
 /* A link that is up, over one end of a pair of sockets. */
-static struct ch_tcp_link *open_link(struct ch_net *net, int fd)
+static struct ch_tcp_link *open_link(struct ch_endpoint *ep, int fd)
 {
-    struct ch_tcp_link *link = ch_tcp_link_called(net, 1);
+    struct ch_tcp_link *link = ch_tcp_link_called(ep, 1);
 
     FUZZ_CHECK(link != NULL);
     link->fd = fd;
     link->state = CH_TCP_UP;
-    net->n_calls--;
-    net->up[net->n_up++] = 1;
-    ch_tcp_watch(net, fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, 1), 0, EPOLLIN);
+    ep->n_calls--;
+    ep->up[ep->n_up++] = 1;
+    ch_tcp_watch(ep, fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, 1), 0, EPOLLIN);
     link->watched = EPOLLIN;
     return link;
 }
@@ -72,7 +72,7 @@ static void send_frame(int sock, struct fuzz_input *in)
     (void)send(sock, &head, sizeof(head), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static void do_deed(struct ch_net *net, int sock, struct fuzz_input *in)
+static void do_deed(struct ch_endpoint *ep, int sock, struct fuzz_input *in)
 {
     const struct ch_frame reply = {.kind = CH_FRAME_REPLY, .value = GET};
     const enum deed deed = (enum deed)(fuzz_byte(in) % DEED_COUNT);
@@ -93,7 +93,7 @@ static void do_deed(struct ch_net *net, int sock, struct fuzz_input *in)
         (void)send(sock, &reply, sizeof(reply), MSG_NOSIGNAL | MSG_DONTWAIT);
         break;
     case DEED_ASK:
-        (void)ch_net_tcp.is_done(net, 0, 1);
+        (void)ch_link_tcp.is_done(ep, 0, 1);
         break;
     default:
         (void)recv(sock, drain, sizeof(drain), MSG_DONTWAIT);
@@ -107,55 +107,55 @@ static void expect_untouched(void)
 }
 
 /* Frames of a PE that is known. */
-static void run_link(struct ch_net *net, int fd, int sock, struct fuzz_input *in)
+static void run_link(struct ch_endpoint *ep, int fd, int sock, struct fuzz_input *in)
 {
     bool has_moved;
 
-    (void)open_link(net, fd);
+    (void)open_link(ep, fd);
     for (int i = 0; i < GETS; i++)
-        ch_net_tcp.get(net, 0, 1, got[i], memory + PART, GET);
+        ch_link_tcp.get(ep, 0, 1, got[i], memory + PART, GET);
     for (int i = 0; i < DEEDS_MAX && in->at < in->end; i++) {
-        do_deed(net, sock, in);
-        if (ch_net_tcp.progress(net, &has_moved) != CHORUS_OK)
-            FUZZ_CHECK(ch_error_message()[0] != '\0' && !ch_net_tcp.is_done(net, 0, 1));
+        do_deed(ep, sock, in);
+        if (ch_link_tcp.progress(ep, &has_moved) != CHORUS_OK)
+            FUZZ_CHECK(ch_error_message()[0] != '\0' && !ch_link_tcp.is_done(ep, 0, 1));
     }
     (void)close(sock);
     for (int i = 0; i < 3; i++)
-        (void)ch_net_tcp.progress(net, &has_moved);
-    FUZZ_CHECK(net->links[1]->state != CH_TCP_UP);
+        (void)ch_link_tcp.progress(ep, &has_moved);
+    FUZZ_CHECK(ep->links[1]->state != CH_TCP_UP);
 }
 
 /* Whoever connects. None of them knows the secret, or hits on a nonce. */
-static void run_guest(struct ch_net *net, int fd, int sock, struct fuzz_input *in)
+static void run_guest(struct ch_endpoint *ep, int fd, int sock, struct fuzz_input *in)
 {
-    struct ch_tcp_call *const guest = &net->guests[0];
+    struct ch_tcp_call *const guest = &ep->guests[0];
 
     guest->fd = fd;
     for (int i = 0; i < DEEDS_MAX && in->at < in->end; i++) {
-        do_deed(net, sock, in);
-        ch_tcp_guest_step(net, guest);
+        do_deed(ep, sock, in);
+        ch_tcp_guest_step(ep, guest);
     }
     (void)close(sock);
-    ch_tcp_guest_step(net, guest);
-    ch_tcp_guest_step(net, guest);
-    FUZZ_CHECK(guest->fd < 0 && net->links[1] == NULL && net->status == CHORUS_OK);
+    ch_tcp_guest_step(ep, guest);
+    ch_tcp_guest_step(ep, guest);
+    FUZZ_CHECK(guest->fd < 0 && ep->links[1] == NULL && ep->status == CHORUS_OK);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
     struct fuzz_input in = {data, data + bytes};
     const int next_fd = fuzz_next_fd();
-    struct ch_net *net;
+    struct ch_endpoint *ep;
     int pair[2];
 
     memset(memory, 0x5a, sizeof(memory));
     FUZZ_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) == 0);
-    net = open_net();
+    ep = open_net();
     if ((fuzz_byte(&in) & 1) != 0)
-        run_guest(net, pair[0], pair[1], &in);
+        run_guest(ep, pair[0], pair[1], &in);
     else
-        run_link(net, pair[0], pair[1], &in);
-    ch_net_tcp.close(net);
+        run_link(ep, pair[0], pair[1], &in);
+    ch_link_tcp.close(ep);
     expect_untouched();
     FUZZ_CHECK(fuzz_next_fd() == next_fd);
     return 0;

@@ -11,7 +11,7 @@
  */
 #include "base/clock.h"
 #include "base/exec_host.h"
-#include "transport/net.h"
+#include "transport/link.h"
 
 #include <poll.h>
 #include <sched.h>
@@ -30,13 +30,13 @@ enum { PES = 2, SECONDS_MAX = 100 };
 /* What the PEs share besides the network, in place of the control plane of a job. */
 static struct shared {
     uint32_t arrived, is_over;
-    char cards[PES][CH_NET_CARD_BYTES];
+    char cards[PES][CH_LINK_ADDRESS_BYTES];
     char *heap[PES];
     uint64_t keys[PES][2];
 } * shared;
 
 static uint32_t me;
-static struct ch_net *net;
+static struct ch_endpoint *ep;
 static char *heap; /* attached in two halves */
 static struct ch_door door;
 static struct ch_options options;
@@ -49,11 +49,19 @@ static void check(bool holds, const char *condition, int line)
     _exit(1);
 }
 
+static void put_word(struct ch_endpoint *from, uint32_t ctx, uint32_t pe, uint64_t *word,
+                     uint64_t value)
+{
+    const struct ch_put_signal put = {.word = word, .op = CH_AMO_SET, .value = value};
+
+    CHECK(ch_link_verbs.put_signal(from, ctx, pe, &put) == CHORUS_OK);
+}
+
 static void step(void)
 {
     bool moved = false;
 
-    CHECK(ch_net_verbs.progress(net, &moved) == CHORUS_OK);
+    CHECK(ch_link_verbs.progress(ep, &moved) == CHORUS_OK);
     if (!moved) (void)sched_yield();
 }
 
@@ -65,7 +73,7 @@ static void meet(void)
     round++;
     (void)__atomic_add_fetch(&shared->arrived, 1, __ATOMIC_SEQ_CST);
     while (__atomic_load_n(&shared->arrived, __ATOMIC_SEQ_CST) < round * PES)
-        if (net != NULL && round > 2)
+        if (ep != NULL && round > 2)
             step();
         else
             (void)sched_yield();
@@ -73,7 +81,7 @@ static void meet(void)
 
 static void quiet(uint32_t ctx)
 {
-    while (!ch_net_verbs.is_done(net, ctx, CH_NET_ALL))
+    while (!ch_link_verbs.is_done(ep, ctx, CH_LINK_ALL))
         step();
 }
 
@@ -86,33 +94,34 @@ static void wait_word(const char *at, uint64_t value)
 static void learn(uint32_t pe)
 {
     for (size_t half = 0; half < 2; half++)
-        CHECK(ch_net_verbs.learn(net, pe, shared->heap[pe] + half * HALF_BYTES, HALF_BYTES,
-                                 shared->keys[pe][half]) == CHORUS_OK);
+        CHECK(ch_link_verbs.learn(ep, pe, shared->heap[pe] + half * HALF_BYTES, HALF_BYTES,
+                                  shared->keys[pe][half]) == CHORUS_OK);
 }
 
 static void start(void)
 {
     static uint32_t nodes[PES] = {0, 1};
     static const char *const hosts[PES] = {"alpha", "beta"};
-    const struct ch_net_terms terms = {.options = &options,
-                                       .me = me,
-                                       .n = PES,
-                                       .nodes = nodes,
-                                       .hosts = hosts,
-                                       .secret = "of the test",
-                                       .door = &door};
+    const struct ch_link_terms terms = {.options = &options,
+                                        .me = me,
+                                        .n = PES,
+                                        .nodes = nodes,
+                                        .hosts = hosts,
+                                        .secret = "of the test",
+                                        .door = &door};
 
     CHECK(ch_options_read(&options) == CHORUS_OK);
-    CHECK(ch_net_verbs.open(&terms, &net) == CHORUS_OK);
-    ch_net_verbs.card(net, shared->cards[me]);
+    CHECK(ch_link_verbs.open(&terms, &ep) == CHORUS_OK);
+    ch_link_verbs.address(ep, shared->cards[me]);
     heap = mmap(NULL, HEAP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(heap != MAP_FAILED);
     shared->heap[me] = heap;
     for (size_t half = 0; half < 2; half++)
-        CHECK(ch_net_verbs.attach(net, heap + half * HALF_BYTES, HALF_BYTES,
-                                  &shared->keys[me][half]) == CHORUS_OK);
+        CHECK(ch_link_verbs.attach(ep, heap + half * HALF_BYTES, HALF_BYTES,
+                                   &shared->keys[me][half]) == CHORUS_OK);
     meet();
-    CHECK(ch_net_verbs.meet(net, (const char(*)[CH_NET_CARD_BYTES])shared->cards) == CHORUS_OK);
+    CHECK(ch_link_verbs.meet(ep, (const char(*)[CH_LINK_ADDRESS_BYTES])shared->cards) ==
+          CHORUS_OK);
     for (uint32_t pe = 0; pe < PES; pe++)
         learn(pe);
     meet();
@@ -121,7 +130,7 @@ static void start(void)
 static void stop(void)
 {
     meet();
-    ch_net_verbs.close(net);
+    ch_link_verbs.close(ep);
     (void)munmap(heap, HEAP_BYTES);
 }
 
@@ -150,9 +159,9 @@ static int forks(int rounds)
 
         if (child == 0) use_and_end();
         memset(source, (int)(round + (int)me), BYTES);
-        ch_net_verbs.put(net, 0, 1 - me, shared->heap[1 - me] + DATA_AT, source, BYTES);
-        ch_net_verbs.say(net, 0, 1 - me, (uint64_t *)(void *)(shared->heap[1 - me] + WORD_AT),
-                         (uint64_t)round);
+        ch_link_verbs.put(ep, 0, 1 - me, shared->heap[1 - me] + DATA_AT, source, BYTES);
+        put_word(ep, 0, 1 - me, (uint64_t *)(void *)(shared->heap[1 - me] + WORD_AT),
+                 (uint64_t)round);
         wait_word(heap + WORD_AT, (uint64_t)round);
         for (size_t i = 0; i < BYTES; i++)
             CHECK(heap[DATA_AT + i] == (char)(round + 1 - (int)me));
@@ -171,17 +180,17 @@ static int expect(const char *part)
     const uint64_t start_ns = ch_clock_ns();
     bool moved;
 
-    while (ch_net_verbs.progress(net, &moved) == CHORUS_OK)
+    while (ch_link_verbs.progress(ep, &moved) == CHORUS_OK)
         CHECK(ch_clock_ns() - start_ns < 20 * CH_NS_PER_S);
     printf("after %.1f s: %s\n", (double)(ch_clock_ns() - start_ns) / 1e9, ch_error_message());
     CHECK(strstr(ch_error_message(), part) != NULL);
-    CHECK(!ch_net_verbs.is_done(net, 0, 1));
+    CHECK(!ch_link_verbs.is_done(ep, 0, 1));
     return 0;
 }
 
 static void put_once(void)
 {
-    ch_net_verbs.put(net, 0, 1, shared->heap[1] + DATA_AT, heap + DATA_AT, 4096);
+    ch_link_verbs.put(ep, 0, 1, shared->heap[1] + DATA_AT, heap + DATA_AT, 4096);
 }
 
 static int fault(const char *name)
@@ -201,8 +210,8 @@ static int fault(const char *name)
     }
     if (strcmp(name, "key") == 0) {
         if (me == 1) return expect("PE 0 on host alpha");
-        ch_net_verbs.forget(net, 1, shared->heap[1]);
-        CHECK(ch_net_verbs.learn(net, 1, shared->heap[1], HALF_BYTES, 12345) == CHORUS_OK);
+        ch_link_verbs.forget(ep, 1, shared->heap[1]);
+        CHECK(ch_link_verbs.learn(ep, 1, shared->heap[1], HALF_BYTES, 12345) == CHORUS_OK);
         put_once();
         return expect("the memory key");
     }
@@ -237,11 +246,11 @@ static void sleep_until(const char *at, uint64_t value)
     for (bool moved = true; ch_word_load((const uint64_t *)(const void *)at) < value;) {
         struct pollfd fd = {.events = POLLIN};
 
-        ch_net_verbs.doze(net); /* again, as a knock for the word before may come late */
-        fd.fd = ch_net_verbs.watch(net);
+        ch_link_verbs.sleep(ep); /* again, as a knock for the word before may come late */
+        fd.fd = ch_link_verbs.watch(ep);
         if (!moved && fd.fd >= 0) CHECK(poll(&fd, 1, PATIENCE_MS) == 1);
         moved = false;
-        CHECK(ch_net_verbs.progress(net, &moved) == CHORUS_OK);
+        CHECK(ch_link_verbs.progress(ep, &moved) == CHORUS_OK);
     }
 }
 
@@ -259,9 +268,9 @@ static int doze(uint64_t rounds)
         while (ch_clock_ns() - since_ns < HEARD_NS)
             step();
         if (i % 2 == 0)
-            ch_net_verbs.say(net, 0, 1, (uint64_t *)(void *)there, i);
+            put_word(ep, 0, 1, (uint64_t *)(void *)there, i);
         else
-            ch_net_verbs.put(net, 0, 1, there, &i, sizeof(i));
+            ch_link_verbs.put(ep, 0, 1, there, &i, sizeof(i));
         quiet(0);
     }
     return 0;
@@ -284,16 +293,16 @@ static void time_rounds(bool is_barrier, uint64_t rounds, uint64_t *ns)
     meet();
     for (uint64_t i = 1; i <= rounds; i++) {
         ns[i - 1] = ch_clock_ns();
-        if (is_barrier) ch_net_verbs.say(net, 0, 1 - me, (uint64_t *)(void *)there, i);
-        if (!is_barrier && me == 0) ch_net_verbs.put(net, 0, 1, there, &i, 8);
+        if (is_barrier) put_word(ep, 0, 1 - me, (uint64_t *)(void *)there, i);
+        if (!is_barrier && me == 0) ch_link_verbs.put(ep, 0, 1, there, &i, 8);
         for (uint32_t looks = 1; ch_word_load((uint64_t *)(void *)(heap + WORD_AT)) < i;
              looks++)
             if (looks % 4 == 0) {
                 bool moved = false;
 
-                CHECK(ch_net_verbs.progress(net, &moved) == CHORUS_OK);
+                CHECK(ch_link_verbs.progress(ep, &moved) == CHORUS_OK);
             }
-        if (!is_barrier && me == 1) ch_net_verbs.put(net, 0, 0, there, &i, 8);
+        if (!is_barrier && me == 1) ch_link_verbs.put(ep, 0, 0, there, &i, 8);
     }
     ns[rounds] = ch_clock_ns();
     quiet(0);
@@ -328,7 +337,7 @@ static int bandwidth(int rounds)
         quiet(0);
         start_ns = ch_clock_ns();
         for (int i = 0; i < rounds; i++)
-            ch_net_verbs.put(net, 0, 1, shared->heap[1], heap, MIB);
+            ch_link_verbs.put(ep, 0, 1, shared->heap[1], heap, MIB);
         quiet(0);
         printf("bandwidth %.2f MiB/s\n",
                (double)rounds / ((double)(ch_clock_ns() - start_ns) / 1e9));

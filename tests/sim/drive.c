@@ -356,14 +356,14 @@ static void meet(struct seat *seat, uint32_t me, uint32_t p, uint32_t other, siz
                  size_t copy)
 {
     struct ch_peer *peer = &seat->peers[p];
-    struct ch_route *route = sim_route(me, other);
+    struct ch_link *link = sim_link(me, other);
     char *there = sim_memory(other) + sync;
 
     seat->pes[p] = other;
-    seat->remotes[p].route = route;
+    seat->remotes[p].link = link;
     peer->shift = sim_memory(other) - sim_memory(me);
-    peer->sync = route == NULL ? there : sim_memory(me) + copy;
-    peer->door = route == NULL ? sim_door(other) : NULL;
+    peer->sync = link == NULL ? there : sim_memory(me) + copy;
+    peer->door = link == NULL ? sim_door(other) : NULL;
     seat->remotes[p].sync = there - peer->sync;
 }
 

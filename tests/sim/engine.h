@@ -51,7 +51,7 @@ struct sim {
     uint32_t
         fibers;     /* of the PEs' lanes, then of the links and of threads that make progress */
     uint32_t lanes; /* of all PEs */
-    struct ch_route *routes[SIM_CONTEXTS_MAX][SIM_FIBERS_MAX][SIM_FIBERS_MAX];
+    struct ch_link *routes[SIM_CONTEXTS_MAX][SIM_FIBERS_MAX][SIM_FIBERS_MAX];
     struct sim_fiber *now;
     uint32_t ready[SIM_COUNTED_FIBERS_MAX]; /* fibers that can run */
     uint32_t n_ready, n_done, n_links;
@@ -88,8 +88,8 @@ struct sim_fiber *sim_fiber_beside(uint32_t pe, uint32_t lane);
 #define SIM_SERVER_LANE (UINT32_MAX - 1)
 /* The links of a run that only counts are opened when they are first asked for, and their
  * fibers when something is posted. */
-struct ch_route *sim_link_open(uint32_t index, uint32_t from, uint32_t to);
-void sim_link_start(struct ch_route *route, struct sim_fiber *fiber);
+struct ch_link *sim_link_open(uint32_t index, uint32_t from, uint32_t to);
+void sim_link_start(struct ch_link *link, struct sim_fiber *fiber);
 void sim_link_run(const struct sim_fiber *self); /* never returns */
 bool sim_is_idle_link(const struct sim_fiber *f);
 void sim_server_start(struct sim_fiber *fiber);

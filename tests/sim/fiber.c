@@ -204,16 +204,16 @@ static bool are_apart(uint32_t from, uint32_t to)
     return sim.setup.host != NULL && sim.setup.host[from] != sim.setup.host[to];
 }
 
-struct ch_route *sim_route_in(uint32_t context, uint32_t from, uint32_t to)
+struct ch_link *sim_link_in(uint32_t context, uint32_t from, uint32_t to)
 {
     if (!are_apart(from, to)) return NULL;
     return sim.setup.is_counted ? sim_link_open(sim.n_links++, from, to)
                                 : sim.routes[context][from][to];
 }
 
-struct ch_route *sim_route(uint32_t from, uint32_t to)
+struct ch_link *sim_link(uint32_t from, uint32_t to)
 {
-    return sim_route_in(0, from, to);
+    return sim_link_in(0, from, to);
 }
 
 /* In each context a link, and a fiber, from every PE to every other that is on another host. */

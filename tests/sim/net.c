@@ -23,7 +23,7 @@
 #define LINKS_MAX (1u << 17)
 
 struct op {
-    enum { PUT, SAY, ADD } kind;
+    enum { PUT, WORD, ADD } kind;
     void *at; /* in the peer's memory */
     const void *src;
     size_t bytes;
@@ -34,8 +34,8 @@ struct op {
     uint64_t call, depth;
 };
 
+/* What the algorithms know as a struct ch_link. */
 struct link {
-    struct ch_route head;
     struct sim_fiber *fiber; /* null: nothing was posted yet */
     uint32_t from, to;
     uint64_t posted, done;
@@ -53,16 +53,16 @@ struct link {
 static struct link links[LINKS_MAX], *link_of[SIM_COUNTED_FIBERS_MAX]; /* by fiber */
 static struct op rings[SIM_COUNTED_FIBERS_MAX][OPS_MAX];               /* likewise */
 
-struct ch_route *sim_link_open(uint32_t index, uint32_t from, uint32_t to)
+struct ch_link *sim_link_open(uint32_t index, uint32_t from, uint32_t to)
 {
     if (index == LINKS_MAX) abort(); /* more than a run has PEs for */
     links[index] = (struct link){.from = from, .to = to};
-    return &links[index].head;
+    return (struct ch_link *)&links[index];
 }
 
-void sim_link_start(struct ch_route *route, struct sim_fiber *fiber)
+void sim_link_start(struct ch_link *head, struct sim_fiber *fiber)
 {
-    struct link *const link = (struct link *)route;
+    struct link *const link = (struct link *)head;
 
     link->fiber = fiber;
     link->ops = rings[fiber->id];
@@ -176,7 +176,7 @@ static void do_op(struct link *link, const struct op *op)
     at = place_of(link, op);
     if (op->kind == PUT)
         ch_sim_copy(at, op->src, op->bytes);
-    else if (op->kind == SAY)
+    else if (op->kind == WORD)
         sim_word_store(op->at, op->value, op->sense, sim.setup.is_weak ? op->clock : NULL);
     else
         do_add(link, op);
@@ -209,7 +209,7 @@ static struct op *post(struct link *link)
     struct op *op;
 
     if (link->fiber == NULL)
-        sim_link_start(&link->head, sim_fiber_beside(link->from, SIM_LINK_LANE));
+        sim_link_start((struct ch_link *)link, sim_fiber_beside(link->from, SIM_LINK_LANE));
     op = &link->ops[link->posted % OPS_MAX];
     if (link->posted - link->done == OPS_MAX)
         sim_fail("PE %u has %u puts to PE %u under way", self->pe, OPS_MAX, link->to);
@@ -228,15 +228,9 @@ static void check_place(const struct link *link, const void *there)
                  sim_place(there));
 }
 
-int ch_sim_route_is_weak(const struct ch_route *route)
+void ch_link_post(struct ch_link *head, void *there, const void *src, size_t bytes)
 {
-    (void)route;
-    return sim.setup.is_weak;
-}
-
-void ch_sim_route_put(struct ch_route *route, void *there, const void *src, size_t bytes)
-{
-    struct link *const link = (struct link *)route;
+    struct link *const link = (struct link *)head;
     struct op *op;
 
     if (bytes == 0) return;
@@ -252,16 +246,15 @@ void ch_sim_route_put(struct ch_route *route, void *there, const void *src, size
     sim_yield();
 }
 
-void ch_sim_route_say(struct ch_route *route, uint64_t *there, uint64_t value,
-                      enum ch_sense sense)
+void sim_link_word(struct ch_link *head, uint64_t *there, uint64_t value, enum ch_sense sense)
 {
-    struct link *const link = (struct link *)route;
+    struct link *const link = (struct link *)head;
     struct op *op;
 
     sim_yield();
     op = post(link);
     check_place(link, there);
-    op->kind = SAY;
+    op->kind = WORD;
     op->at = there;
     op->value = value;
     op->sense = sense;
@@ -270,9 +263,23 @@ void ch_sim_route_say(struct ch_route *route, uint64_t *there, uint64_t value,
     sim_yield();
 }
 
-void sim_route_add(struct ch_route *route, uint64_t *word, uint64_t value, uint64_t *before_out)
+void ch_link_post_word(struct ch_link *head, uint64_t *there, uint64_t value,
+                       enum ch_sense sense)
 {
-    struct link *const link = (struct link *)route;
+    if (sim.setup.is_weak) (void)ch_link_flush(head);
+    sim_link_word(head, there, value, sense);
+}
+
+void ch_link_post_signal(struct ch_link *head, void *there, const void *src, size_t bytes,
+                         uint64_t *word, uint64_t value, enum ch_sense sense)
+{
+    ch_link_post(head, there, src, bytes);
+    ch_link_post_word(head, word, value, sense);
+}
+
+void sim_link_add(struct ch_link *head, uint64_t *word, uint64_t value, uint64_t *before_out)
+{
+    struct link *const link = (struct link *)head;
     struct op *op;
 
     sim_yield();
@@ -287,9 +294,9 @@ void sim_route_add(struct ch_route *route, uint64_t *word, uint64_t value, uint6
     sim_yield();
 }
 
-chorus_status ch_sim_route_flush(struct ch_route *route)
+chorus_status ch_link_flush(struct ch_link *head)
 {
-    struct link *const link = (struct link *)route;
+    struct link *const link = (struct link *)head;
     const uint64_t posted = link->posted;
 
     while (link->done < posted)
@@ -298,16 +305,16 @@ chorus_status ch_sim_route_flush(struct ch_route *route)
     return CHORUS_OK;
 }
 
-static struct link *link_back(const struct ch_route *route)
+static struct link *link_back(const struct ch_link *head)
 {
-    const struct link *const link = (const struct link *)route;
+    const struct link *const link = (const struct link *)head;
 
-    return (struct link *)sim_route(link->to, link->from);
+    return (struct link *)sim_link(link->to, link->from);
 }
 
-int ch_sim_route_receive(struct ch_route *route, void *slot, void *dst, size_t bytes)
+int ch_link_receive(struct ch_link *head, void *slot, void *dst, size_t bytes)
 {
-    struct link *const link = link_back(route);
+    struct link *const link = link_back(head);
 
     sim_yield();
     if (link->receive.bytes != 0)
@@ -326,9 +333,9 @@ int ch_sim_route_receive(struct ch_route *route, void *slot, void *dst, size_t b
     return 1;
 }
 
-int ch_sim_route_received(struct ch_route *route)
+int ch_link_received(struct ch_link *head)
 {
-    struct link *const link = link_back(route);
+    struct link *const link = link_back(head);
 
     link->receive.bytes = 0;
     if (link->receive.spoiled != NULL) sim_join(sim.now, link->receive.spoiled);

@@ -9,7 +9,7 @@
 #define SIM_H
 
 #include "base/door.h"
-#include "base/route.h"
+#include "base/link.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -53,8 +53,8 @@ char *sim_memory(uint32_t pe);
 struct ch_door *sim_door(uint32_t pe);
 
 /* How PE `from` reaches `to`; null if that is mapped. */
-struct ch_route *sim_route(uint32_t from, uint32_t to);
-struct ch_route *sim_route_in(uint32_t context, uint32_t from, uint32_t to);
+struct ch_link *sim_link(uint32_t from, uint32_t to);
+struct ch_link *sim_link_in(uint32_t context, uint32_t from, uint32_t to);
 
 /* --- within the body ------------------------------------------------------------------- */
 
@@ -66,10 +66,12 @@ void sim_read(const void *from, size_t bytes, void *out);
 void sim_write(void *to, const void *data, size_t bytes);
 
 /* Add to a word: by the CPU, to a mapped PE's; or by a link, where *before_out is valid, and
- * what its writers knew is known, after a flush of the route. */
+ * what its writers knew is known, after a flush of the link. */
 uint64_t sim_word_add(uint64_t *word, uint64_t value);
-void sim_route_add(struct ch_route *route, uint64_t *word, uint64_t value,
-                   uint64_t *before_out);
+void sim_link_add(struct ch_link *link, uint64_t *word, uint64_t value, uint64_t *before_out);
+/* ch_link_post_word, also where words may overtake puts: without the flush that a network that
+ * is weak in this way makes before it. */
+void sim_link_word(struct ch_link *link, uint64_t *there, uint64_t value, enum ch_sense sense);
 
 /* All lanes of this PE meet. */
 void sim_meet(void);

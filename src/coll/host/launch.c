@@ -290,10 +290,10 @@ static __attribute__((noinline)) void end_posts(const struct ch_team *team,
     const bool is_late = status == CHORUS_ERR_TIMEOUT || status == CHORUS_ERR_ABORTED;
 
     for (uint32_t i = 0; team->remotes != NULL && i < team->n; i++) {
-        struct ch_route *route = team->remotes[i].route;
+        struct ch_link *link = team->remotes[i].link;
 
-        if (route != NULL && (is_late || route->ops->flush(route) != CHORUS_OK))
-            route->ops->abandon(route);
+        if (link != NULL && (is_late || ch_link_flush(link) != CHORUS_OK))
+            ch_link_abandon(link);
     }
 }
 

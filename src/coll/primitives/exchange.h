@@ -137,14 +137,32 @@ CH_FN void ch_give_plain(const struct ch_coll *c, uint64_t last, const struct ch
     }
 }
 
-/* One lane: send a PE that is not mapped its plain data of the exchange after `last`, which
- * lanes have stored or lend. */
-CH_FN void ch_give_sent(const struct ch_coll *c, uint64_t last, const struct ch_gift *gift,
+/* Where the plain data for a PE are, which lanes have stored at `to` or lend. */
+CH_FN const char *ch_gift_at(const struct ch_gift *gift, uint32_t pe, const char *to)
+{
+    return gift->is_lent ? gift->src + pe * gift->step : to;
+}
+
+/* One lane: send a PE that is not mapped its plain data of the exchange after `last`. */
+CH_FN void ch_give_send(const struct ch_coll *c, uint64_t last, const struct ch_gift *gift,
                         uint32_t pe)
 {
     char *to = ch_slot_at(ch_slots_of(c, CH_CELL_simple, pe, c->me), last + 1).memory;
 
-    ch_sent(c, pe, to, gift->is_lent ? gift->src + pe * gift->step : to, gift->bytes);
+    ch_sync_put(c, pe, to, ch_gift_at(gift, pe, to), gift->bytes);
+}
+
+/* One lane: announce it to a PE; if it is not mapped and they were not sent, with the data. */
+CH_FN void ch_give_signal(const struct ch_coll *c, uint64_t last, const struct ch_gift *gift,
+                          uint32_t pe)
+{
+    char *to = ch_slot_at(ch_slots_of(c, CH_CELL_simple, pe, c->me), last + 1).memory;
+
+    if (gift->is_sent)
+        ch_say(c, pe, CH_WORD_GIVEN, last + 1, CH_DATA);
+    else
+        ch_sync_put_signal(c, pe, to, ch_gift_at(gift, pe, to), gift->bytes, CH_WORD_GIVEN,
+                           last + 1);
 }
 
 /* Send each other PE its message, in the next exchange of this protocol, whose number is
@@ -177,8 +195,10 @@ CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
         const uint32_t pe = ch_pe(c, others, i);
 
         if (kind == CH_CELL_simple) {
-            if (!gift->is_sent) ch_give_sent(c, last, gift, pe);
-            ch_say(c, pe, CH_WORD_GIVEN, last + 1, CH_DATA);
+            if (gift->is_sent)
+                ch_say(c, pe, CH_WORD_GIVEN, last + 1, CH_DATA);
+            else
+                ch_give_signal(c, last, gift, pe);
         } else {
             ch_notify(c->patience, c->peers[pe].door);
         }
@@ -300,8 +320,8 @@ CH_FN void ch_gather_post(const struct ch_coll *c, uint64_t exchange, char *dst,
         char *slot = ch_plain_slot(c, exchange, pe);
 
         c->slots[pe].memory = slot;
-        c->slots[pe].flag = !ch_is_mapped(c, pe) && ch_route_receive(c->remotes[pe].route, slot,
-                                                                     dst + pe * step, bytes);
+        c->slots[pe].flag = !ch_is_mapped(c, pe) &&
+                            ch_link_receive(c->remotes[pe].link, slot, dst + pe * step, bytes);
     }
 }
 
@@ -310,7 +330,7 @@ CH_FN void ch_gather_posted(const struct ch_coll *c, char *dst, size_t step, str
     for (uint32_t i = g.lane; i < ch_others(c).count; i += g.width) {
         const uint32_t pe = ch_pe(c, ch_others(c), i);
 
-        if (c->slots[pe].flag && ch_route_received(c->remotes[pe].route))
+        if (c->slots[pe].flag && ch_link_received(c->remotes[pe].link))
             c->slots[pe].memory = dst + pe * step;
     }
 }
@@ -352,7 +372,7 @@ CH_FN chorus_status ch_exchange_plain(const struct ch_coll *c, const struct ch_e
     if (!gift->is_sent) return CHORUS_OK;
     ch_lanes_sync(g); /* all lanes have stored their share */
     for (uint32_t i = g.lane; i < ch_others(c).count; i += g.width)
-        ch_give_sent(c, exchange, gift, ch_pe(c, ch_others(c), i));
+        ch_give_send(c, exchange, gift, ch_pe(c, ch_others(c), i));
     return CHORUS_OK;
 }
 

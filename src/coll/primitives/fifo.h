@@ -103,8 +103,7 @@ CH_FN void ch_announce(const struct ch_coll *c, enum ch_cell kind, uint32_t peer
                        const struct ch_slot *slot, const char *from, size_t bytes)
 {
     if (kind == CH_CELL_simple) {
-        ch_sent(c, peer, slot->memory, from, bytes);
-        ch_say(c, peer, CH_WORD_FILLED, slot->end, CH_DATA);
+        ch_sync_put_signal(c, peer, slot->memory, from, bytes, CH_WORD_FILLED, slot->end);
     } else {
         ch_notify(c->patience, c->peers[peer].door);
     }
@@ -205,8 +204,8 @@ CH_FN void ch_pack_end(const struct ch_coll *c, uint32_t peer, size_t bytes,
 {
     ch_lanes_sync(g); /* all lanes have stored their share */
     if (g.lane != 0) return;
-    ch_sent(c, peer, m->memory, m->memory, bytes);
-    ch_say(c, peer, CH_WORD_FILLED, m->end, CH_DATA); /* pairs with ch_slot_from */
+    /* Pairs with ch_slot_from. */
+    ch_sync_put_signal(c, peer, m->memory, m->memory, bytes, CH_WORD_FILLED, m->end);
     ch_positions_of(c, CH_CELL_simple, peer)->sent = m->end;
 }
 
@@ -246,13 +245,13 @@ CH_FN chorus_status ch_release(const struct ch_coll *c, enum ch_cell kind, struc
 CH_FN chorus_status ch_slot_into(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                                  char *dst, size_t bytes, struct ch_slot *slot)
 {
-    const int is_posted =
-        kind == CH_CELL_simple && ch_is_lent(c, bytes) && !ch_is_mapped(c, peer) &&
-        ch_route_receive(c->remotes[peer].route, ch_incoming(c, kind, peer, bytes).memory, dst,
-                         bytes);
+    const int is_posted = kind == CH_CELL_simple && ch_is_lent(c, bytes) &&
+                          !ch_is_mapped(c, peer) &&
+                          ch_link_receive(c->remotes[peer].link,
+                                          ch_incoming(c, kind, peer, bytes).memory, dst, bytes);
     const chorus_status st = ch_slot_from(c, kind, peer, bytes, slot);
 
-    if (is_posted && ch_route_received(c->remotes[peer].route)) slot->memory = dst;
+    if (is_posted && ch_link_received(c->remotes[peer].link)) slot->memory = dst;
     return st;
 }
 

@@ -70,7 +70,7 @@ CH_FN void ch_say(const struct ch_coll *c, uint32_t peer, uint32_t word, uint64_
         const struct ch_remote *remote = &c->remotes[peer];
         char *there = (char *)ch_word_at(c, peer, word, c->me) + remote->sync;
 
-        ch_route_say(remote->route, (uint64_t *)(void *)there, tagged, sense);
+        ch_link_post_word(remote->link, (uint64_t *)(void *)there, tagged, sense);
         return;
     }
     ch_word_store(ch_word_at(c, peer, word, c->me), tagged, sense);
@@ -80,11 +80,28 @@ CH_FN void ch_say(const struct ch_coll *c, uint32_t peer, uint32_t word, uint64_
 /* One lane: for a peer that is not mapped, send the `bytes` at `from`, which lanes have stored
  * at `memory` itself or which are lent (below), to `memory` in the peer's sync memory. ch_say
  * announces them. */
-CH_FN void ch_sent(const struct ch_coll *c, uint32_t peer, char *memory, const char *from,
-                   size_t bytes)
+CH_FN void ch_sync_put(const struct ch_coll *c, uint32_t peer, char *memory, const char *from,
+                       size_t bytes)
 {
     if (!ch_is_mapped(c, peer))
-        ch_route_put(c->remotes[peer].route, memory + c->remotes[peer].sync, from, bytes);
+        ch_link_post(c->remotes[peer].link, memory + c->remotes[peer].sync, from, bytes);
+}
+
+/* One lane: ch_sync_put, and ch_say of `word`; one message to a peer that is not mapped. */
+CH_FN void ch_sync_put_signal(const struct ch_coll *c, uint32_t peer, char *memory,
+                              const char *from, size_t bytes, uint32_t word, uint64_t value)
+{
+    const struct ch_remote *remote;
+
+    if (ch_is_mapped(c, peer)) {
+        ch_say(c, peer, word, value, CH_DATA);
+        return;
+    }
+    remote = &c->remotes[peer];
+    ch_link_post_signal(
+        remote->link, memory + remote->sync, from, bytes,
+        (uint64_t *)(void *)((char *)ch_word_at(c, peer, word, c->me) + remote->sync),
+        ch_tagged(c, value), CH_DATA);
 }
 
 /* Is a message of this number of bytes sent directly from its source to peers that are not
@@ -102,7 +119,7 @@ CH_FN void ch_put(const struct ch_coll *c, uint32_t peer, char *at, const char *
     if (ch_is_mapped(c, peer))
         ch_copy(ch_on_peer(c, peer, at), src, bytes, g);
     else if (g.lane == 0)
-        ch_route_put(c->remotes[peer].route, ch_on_peer(c, peer, at), src, bytes);
+        ch_link_post(c->remotes[peer].link, ch_on_peer(c, peer, at), src, bytes);
 }
 
 /* All lanes: store `value` in this PE's `word` on `peer`. All earlier stores of all lanes are
@@ -188,7 +205,7 @@ CH_FN chorus_status ch_flush(const struct ch_coll *c, struct ch_lanes g)
     if (ch_is_all_mapped(c)) return CHORUS_OK;
     for (uint32_t k = 1; k < c->n && g.lane == 0 && st == CHORUS_OK; k++)
         if (!ch_is_mapped(c, ch_after(c, k)))
-            st = ch_route_flush(c->remotes[ch_after(c, k)].route);
+            st = ch_link_flush(c->remotes[ch_after(c, k)].link);
     return ch_agree(st, g);
 }
 

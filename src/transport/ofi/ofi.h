@@ -13,7 +13,7 @@
 #define CH_OFI_H
 
 #include "transport/frame.h"
-#include "transport/net.h"
+#include "transport/link.h"
 #include "transport/parts.h"
 
 /* What the headers call outside themselves is in library.c, by names of our own. */
@@ -54,7 +54,7 @@ struct ch_ofi_card {
     uint32_t name_bytes;
     char name[CH_OFI_NAME];
 };
-_Static_assert(sizeof(struct ch_ofi_card) <= CH_NET_CARD_BYTES, "a card is too long");
+_Static_assert(sizeof(struct ch_ofi_card) <= CH_LINK_ADDRESS_BYTES, "a card is too long");
 
 enum ch_ofi_kind { CH_OFI_SEND, CH_OFI_RECEIVE, CH_OFI_BULK };
 
@@ -92,15 +92,15 @@ struct ch_ofi_peer {
     bool has_failed;
 };
 
-struct ch_net {
-    struct ch_net_terms terms;
+struct ch_endpoint {
+    struct ch_link_terms terms;
     struct fi_info *info;
     struct fid_fabric *fabric;
     struct fid_domain *domain;
     struct fid_cq *cq;
     struct fid_av *av;
-    struct fid_ep *ep; /* null: it was ended, and all peers have failed */
-    int fd;            /* of the completion queue; -1: it has none */
+    struct fid_ep *endpoint; /* null: it was ended, and all peers have failed */
+    int fd;                  /* of the completion queue; -1: it has none */
     struct ch_parts parts;
     struct ch_ofi_peer *peers; /* [n] */
     struct ch_ofi_op *ops;     /* [CH_OFI_OPS] */
@@ -119,40 +119,42 @@ struct ch_net {
 /* ERR_UNSUPPORTED: strangers could access memory through this provider. */
 CH_MUST_CHECK chorus_status ch_ofi_check_keys(const struct fi_info *info,
                                               const struct ch_options *options);
-CH_MUST_CHECK chorus_status ch_ofi_register(struct ch_net *net, const void *memory,
+CH_MUST_CHECK chorus_status ch_ofi_register(struct ch_endpoint *ep, const void *memory,
                                             size_t bytes, uint64_t access,
                                             struct fid_mr **mr_out);
 /* Close the endpoint, and with it all operations in flight. */
-void ch_ofi_end(struct ch_net *net);
+void ch_ofi_end(struct ch_endpoint *ep);
 /* The peer can no longer be reached; the first failure is kept. */
-void ch_ofi_fail(struct ch_net *net, uint32_t pe, int error, const char *what);
+void ch_ofi_fail(struct ch_endpoint *ep, uint32_t pe, int error, const char *what);
 
-/* post.c: the operations of struct ch_net_ops. */
-void ch_ofi_put(struct ch_net *net, uint32_t ctx, uint32_t pe, char *there, const void *src,
-                size_t bytes);
-void ch_ofi_say(struct ch_net *net, uint32_t ctx, uint32_t pe, uint64_t *there, uint64_t value);
-void ch_ofi_get(struct ch_net *net, uint32_t ctx, uint32_t pe, void *dst, const char *there,
-                size_t bytes);
-void ch_ofi_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, void *there,
-                size_t bytes, uint64_t value, uint64_t compare, uint64_t *fetched_out);
-bool ch_ofi_is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe);
-bool ch_ofi_is_done(struct ch_net *net, uint32_t ctx, uint32_t pe);
-void ch_ofi_abandon(struct ch_net *net, uint32_t pe);
-/* Does a provider in software read from the peer, or from any (CH_NET_ALL)? */
-bool ch_ofi_is_reading(const struct ch_net *net, uint32_t pe);
+/* post.c: the operations of struct ch_link_ops. */
+chorus_status ch_ofi_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, char *there,
+                         const void *src, size_t bytes);
+chorus_status ch_ofi_put_signal(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
+                                const struct ch_put_signal *put);
+chorus_status ch_ofi_get(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, void *dst,
+                         const char *there, size_t bytes);
+chorus_status ch_ofi_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum ch_amo op,
+                         void *there, size_t bytes, uint64_t value, uint64_t compare,
+                         uint64_t *fetched_out);
+bool ch_ofi_is_sent(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
+bool ch_ofi_is_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
+void ch_ofi_abandon(struct ch_endpoint *ep, uint32_t pe);
+/* Does a provider in software read from the peer, or from any (CH_LINK_ALL)? */
+bool ch_ofi_is_reading(const struct ch_endpoint *ep, uint32_t pe);
 /* Send the collected frames, if they may be sent and the fabric accepts them. */
-void ch_ofi_flush(struct ch_net *net, uint32_t pe);
+void ch_ofi_flush(struct ch_endpoint *ep, uint32_t pe);
 /* Memory for a frame to the peer, with a body; false: there is no room. Replies have their own
  * room. */
 bool ch_ofi_append(struct ch_ofi_peer *peer, const struct ch_frame *head, const void *body,
                    size_t bytes, bool is_reply);
 
 /* progress.c */
-void ch_ofi_step(struct ch_net *net);
+void ch_ofi_step(struct ch_endpoint *ep);
 /* A transfer is over, or was not begun. */
-void ch_ofi_release(struct ch_net *net, struct ch_ofi_op *op);
+void ch_ofi_release(struct ch_endpoint *ep, struct ch_ofi_op *op);
 /* Post a receive buffer for a message. */
-void ch_ofi_receive(struct ch_net *net, struct ch_ofi_op *op);
+void ch_ofi_receive(struct ch_endpoint *ep, struct ch_ofi_op *op);
 
 /* Load libfabric's functions. ERR_UNSUPPORTED: it is not installed. */
 CH_MUST_CHECK chorus_status ch_ofi_load(void);

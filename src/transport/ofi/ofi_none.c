@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ofi_none.c: replaces this folder in builds without libfabric. */
-#include "transport/net.h"
+#include "transport/link.h"
 
-static chorus_status none_open(const struct ch_net_terms *terms, struct ch_net **net_out)
+static chorus_status none_open(const struct ch_link_terms *terms, struct ch_endpoint **ep_out)
 {
-    (void)terms, (void)net_out;
+    (void)terms, (void)ep_out;
     return CH_FAIL(
         CHORUS_ERR_UNSUPPORTED,
         "this library was built without libfabric; with it (libfabric-dev in Debian), "
@@ -12,9 +12,9 @@ static chorus_status none_open(const struct ch_net_terms *terms, struct ch_net *
 }
 
 /* Called after a failed open, too. */
-static void none_close(struct ch_net *net)
+static void none_close(struct ch_endpoint *ep)
 {
-    (void)net;
+    (void)ep;
 }
 
-const struct ch_net_ops ch_net_ofi = {.name = "ofi", .open = none_open, .close = none_close};
+const struct ch_link_ops ch_link_ofi = {.name = "ofi", .open = none_open, .close = none_close};

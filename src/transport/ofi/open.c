@@ -25,17 +25,17 @@ static chorus_status refuse(const char *what, int error)
     return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "libfabric: %s: %s", what, fi_strerror(-error));
 }
 
-void ch_ofi_fail(struct ch_net *net, uint32_t pe, int error, const char *what)
+void ch_ofi_fail(struct ch_endpoint *ep, uint32_t pe, int error, const char *what)
 {
-    struct ch_ofi_peer *peer = &net->peers[pe];
+    struct ch_ofi_peer *peer = &ep->peers[pe];
 
-    if (net->status == CHORUS_OK)
-        (void)snprintf(net->why, sizeof(net->why),
+    if (ep->status == CHORUS_OK)
+        (void)snprintf(ep->why, sizeof(ep->why),
                        "PE %u on host %s (ofi: provider %s, domain %s): %s: %s", pe,
-                       net->terms.hosts != NULL ? net->terms.hosts[pe] : "?",
-                       net->info->fabric_attr->prov_name, net->info->domain_attr->name, what,
+                       ep->terms.hosts != NULL ? ep->terms.hosts[pe] : "?",
+                       ep->info->fabric_attr->prov_name, ep->info->domain_attr->name, what,
                        fi_strerror(error));
-    net->status = net->status != CHORUS_OK ? net->status : CHORUS_ERR_ABORTED;
+    ep->status = ep->status != CHORUS_OK ? ep->status : CHORUS_ERR_ABORTED;
     peer->has_failed = true;
     peer->n_out = sizeof(struct ch_ofi_envelope);
     peer->done = peer->asked = peer->posted;
@@ -163,87 +163,86 @@ static chorus_status only_sockets(void)
 }
 
 /* Ordered messages are required; messages ordered after writes are preferred. */
-static chorus_status find_provider(struct ch_net *net)
+static chorus_status find_provider(struct ch_endpoint *ep)
 {
     int error;
 
-    if (!is_wanted_by_name(net->terms.options) && !has_adapter()) return only_sockets();
+    if (!is_wanted_by_name(ep->terms.options) && !has_adapter()) return only_sockets();
     CH_TRY(ch_ofi_load());
-    error = look_for(net->terms.options, FI_ORDER_SAS | FI_ORDER_SAW, &net->info);
-    if (net->info == NULL) error = look_for(net->terms.options, FI_ORDER_SAS, &net->info);
+    error = look_for(ep->terms.options, FI_ORDER_SAS | FI_ORDER_SAW, &ep->info);
+    if (ep->info == NULL) error = look_for(ep->terms.options, FI_ORDER_SAS, &ep->info);
     if (error != 0)
         return refuse("no provider has reliable datagrams with messages in order and remote "
                       "memory access (fi_info lists them)",
                       error);
-    if (net->info != NULL) return ch_ofi_check_keys(net->info, net->terms.options);
-    if (*net->terms.options->net != '\0')
+    if (ep->info != NULL) return ch_ofi_check_keys(ep->info, ep->terms.options);
+    if (*ep->terms.options->net != '\0')
         return CH_FAIL(
-            is_wanted_by_name(net->terms.options) ? CHORUS_ERR_ARG : CHORUS_ERR_UNSUPPORTED,
+            is_wanted_by_name(ep->terms.options) ? CHORUS_ERR_ARG : CHORUS_ERR_UNSUPPORTED,
             "libfabric: CHORUS_NET is \"%s\"; expected a domain of a provider; fi_info "
             "lists them",
-            net->terms.options->net);
+            ep->terms.options->net);
     return only_sockets();
 }
 
-static chorus_status open_queue(struct ch_net *net)
+static chorus_status open_queue(struct ch_endpoint *ep)
 {
     struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_FD};
-    int error = fi_cq_open(net->domain, &attr, &net->cq, NULL);
+    int error = fi_cq_open(ep->domain, &attr, &ep->cq, NULL);
 
-    net->fd = -1;
+    ep->fd = -1;
     if (error != 0) {
         attr.wait_obj = FI_WAIT_NONE;
-        error = fi_cq_open(net->domain, &attr, &net->cq, NULL);
-    } else if (fi_control(&net->cq->fid, FI_GETWAIT, &net->fd) != 0) {
-        net->fd = -1;
+        error = fi_cq_open(ep->domain, &attr, &ep->cq, NULL);
+    } else if (fi_control(&ep->cq->fid, FI_GETWAIT, &ep->fd) != 0) {
+        ep->fd = -1;
     }
     return error != 0 ? refuse("cannot open a queue of completions", error) : CHORUS_OK;
 }
 
-static chorus_status open_fabric(struct ch_net *net)
+static chorus_status open_fabric(struct ch_endpoint *ep)
 {
-    struct fi_av_attr attr = {.type = FI_AV_TABLE, .count = net->terms.n};
+    struct fi_av_attr attr = {.type = FI_AV_TABLE, .count = ep->terms.n};
     int error;
 
-    error = fi_fabric(net->info->fabric_attr, &net->fabric, NULL);
-    if (error == 0) error = fi_domain(net->fabric, net->info, &net->domain, NULL);
+    error = fi_fabric(ep->info->fabric_attr, &ep->fabric, NULL);
+    if (error == 0) error = fi_domain(ep->fabric, ep->info, &ep->domain, NULL);
     if (error != 0) return refuse("cannot open the domain", error);
-    CH_TRY(open_queue(net));
-    error = fi_av_open(net->domain, &attr, &net->av, NULL);
-    if (error == 0) error = fi_endpoint(net->domain, net->info, &net->ep, NULL);
-    if (error == 0) error = fi_ep_bind(net->ep, &net->cq->fid, FI_TRANSMIT | FI_RECV);
-    if (error == 0) error = fi_ep_bind(net->ep, &net->av->fid, 0);
-    if (error == 0) error = fi_enable(net->ep);
+    CH_TRY(open_queue(ep));
+    error = fi_av_open(ep->domain, &attr, &ep->av, NULL);
+    if (error == 0) error = fi_endpoint(ep->domain, ep->info, &ep->endpoint, NULL);
+    if (error == 0) error = fi_ep_bind(ep->endpoint, &ep->cq->fid, FI_TRANSMIT | FI_RECV);
+    if (error == 0) error = fi_ep_bind(ep->endpoint, &ep->av->fid, 0);
+    if (error == 0) error = fi_enable(ep->endpoint);
     return error != 0 ? refuse("cannot open an endpoint", error) : CHORUS_OK;
 }
 
 /* ---- memory ---- */
 
 /* Providers that make the keys ignore it. */
-static uint64_t make_key(const struct ch_net *net)
+static uint64_t make_key(const struct ch_endpoint *ep)
 {
-    const size_t bytes = net->info->domain_attr->mr_key_size;
+    const size_t bytes = ep->info->domain_attr->mr_key_size;
     uint64_t key;
 
     randombytes_buf(&key, sizeof(key));
     return bytes < sizeof(key) ? key & ((UINT64_C(1) << 8 * bytes) - 1) : key;
 }
 
-chorus_status ch_ofi_register(struct ch_net *net, const void *memory, size_t bytes,
+chorus_status ch_ofi_register(struct ch_endpoint *ep, const void *memory, size_t bytes,
                               uint64_t access, struct fid_mr **mr_out)
 {
-    const bool is_of_endpoint = (net->info->domain_attr->mr_mode & FI_MR_ENDPOINT) != 0;
+    const bool is_of_endpoint = (ep->info->domain_attr->mr_mode & FI_MR_ENDPOINT) != 0;
     int error = -FI_ENOKEY;
 
-    if (net->ep == NULL)
+    if (ep->endpoint == NULL)
         return CH_FAIL(CHORUS_ERR_ABORTED,
                        "libfabric: no memory is registered after a failure");
     for (int i = 0; i < KEY_TRIES && error == -FI_ENOKEY; i++)
-        error =
-            fi_mr_reg(net->domain, memory, bytes, access, 0, make_key(net), 0, mr_out, NULL);
+        error = fi_mr_reg(ep->domain, memory, bytes, access, 0, make_key(ep), 0, mr_out, NULL);
 
     if (error == 0 && is_of_endpoint) {
-        error = fi_mr_bind(*mr_out, &net->ep->fid, 0);
+        error = fi_mr_bind(*mr_out, &ep->endpoint->fid, 0);
         if (error == 0) error = fi_mr_enable(*mr_out);
         if (error != 0) (void)fi_close(&(*mr_out)->fid);
     }
@@ -254,39 +253,40 @@ chorus_status ch_ofi_register(struct ch_net *net, const void *memory, size_t byt
                    bytes, fi_strerror(-error));
 }
 
-static chorus_status ofi_attach(struct ch_net *net, void *base, size_t bytes, uint64_t *key_out)
+static chorus_status ofi_attach(struct ch_endpoint *ep, void *base, size_t bytes,
+                                uint64_t *key_out)
 {
     struct fid_mr *mr;
     chorus_status st;
 
-    CH_TRY(ch_ofi_register(net, base, bytes,
+    CH_TRY(ch_ofi_register(ep, base, bytes,
                            FI_REMOTE_WRITE | FI_REMOTE_READ | FI_WRITE | FI_READ, &mr));
     *key_out = fi_mr_key(mr);
-    st = ch_parts_add(&net->parts, (struct ch_part){(uintptr_t)base, bytes, *key_out, mr});
+    st = ch_parts_add(&ep->parts, (struct ch_part){(uintptr_t)base, bytes, *key_out, mr});
     if (st != CHORUS_OK) (void)fi_close(&mr->fid);
     return st;
 }
 
-static void ofi_detach(struct ch_net *net, void *base)
+static void ofi_detach(struct ch_endpoint *ep, void *base)
 {
     struct ch_part part;
 
-    if (ch_parts_remove(&net->parts, (uintptr_t)base, &part))
+    if (ch_parts_remove(&ep->parts, (uintptr_t)base, &part))
         (void)fi_close(&((struct fid_mr *)part.handle)->fid);
 }
 
-static chorus_status ofi_learn(struct ch_net *net, uint32_t pe, const char *there, size_t bytes,
-                               uint64_t key)
+static chorus_status ofi_learn(struct ch_endpoint *ep, uint32_t pe, const char *there,
+                               size_t bytes, uint64_t key)
 {
-    return ch_parts_add(&net->peers[pe].parts,
+    return ch_parts_add(&ep->peers[pe].parts,
                         (struct ch_part){(uintptr_t)there, bytes, key, NULL});
 }
 
-static void ofi_forget(struct ch_net *net, uint32_t pe, const char *there)
+static void ofi_forget(struct ch_endpoint *ep, uint32_t pe, const char *there)
 {
     struct ch_part part;
 
-    (void)ch_parts_remove(&net->peers[pe].parts, (uintptr_t)there, &part);
+    (void)ch_parts_remove(&ep->peers[pe].parts, (uintptr_t)there, &part);
 }
 
 /* ---- start and end ---- */
@@ -297,191 +297,194 @@ static void push(struct ch_ofi_op **list, struct ch_ofi_op *op)
     *list = op;
 }
 
-static chorus_status make_ops(struct ch_net *net)
+static chorus_status make_ops(struct ch_endpoint *ep)
 {
     enum { MESSAGES = CH_OFI_SENDS + CH_OFI_RECEIVES };
     const size_t bytes = (size_t)MESSAGES * CH_OFI_MESSAGE;
 
-    net->ops = calloc(CH_OFI_OPS, sizeof(net->ops[0]));
-    net->buffers = aligned_alloc(CH_OFI_MESSAGE, bytes);
-    net->peers = calloc(net->terms.n, sizeof(net->peers[0]));
-    if (net->ops == NULL || net->buffers == NULL || net->peers == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "ofi: no memory for %u PEs", net->terms.n);
-    if ((net->info->domain_attr->mr_mode & FI_MR_LOCAL) != 0)
-        CH_TRY(ch_ofi_register(net, net->buffers, bytes, FI_SEND | FI_RECV, &net->buffers_mr));
+    ep->ops = calloc(CH_OFI_OPS, sizeof(ep->ops[0]));
+    ep->buffers = aligned_alloc(CH_OFI_MESSAGE, bytes);
+    ep->peers = calloc(ep->terms.n, sizeof(ep->peers[0]));
+    if (ep->ops == NULL || ep->buffers == NULL || ep->peers == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "ofi: no memory for %u PEs", ep->terms.n);
+    if ((ep->info->domain_attr->mr_mode & FI_MR_LOCAL) != 0)
+        CH_TRY(ch_ofi_register(ep, ep->buffers, bytes, FI_SEND | FI_RECV, &ep->buffers_mr));
     for (uint32_t i = 0; i < CH_OFI_OPS; i++) {
-        struct ch_ofi_op *op = &net->ops[i];
+        struct ch_ofi_op *op = &ep->ops[i];
 
-        if (i < MESSAGES) op->buffer = net->buffers + (size_t)i * CH_OFI_MESSAGE;
+        if (i < MESSAGES) op->buffer = ep->buffers + (size_t)i * CH_OFI_MESSAGE;
         op->kind = i < CH_OFI_SENDS ? CH_OFI_SEND : CH_OFI_RECEIVE;
         if (i >= MESSAGES) op->kind = CH_OFI_BULK;
-        if (op->kind == CH_OFI_SEND) push(&net->free_sends, op);
-        if (op->kind == CH_OFI_BULK) push(&net->free_bulks, op);
-        if (op->kind == CH_OFI_RECEIVE) ch_ofi_receive(net, op);
+        if (op->kind == CH_OFI_SEND) push(&ep->free_sends, op);
+        if (op->kind == CH_OFI_BULK) push(&ep->free_bulks, op);
+        if (op->kind == CH_OFI_RECEIVE) ch_ofi_receive(ep, op);
     }
-    return net->status;
+    return ep->status;
 }
 
-void ch_ofi_end(struct ch_net *net)
+void ch_ofi_end(struct ch_endpoint *ep)
 {
-    if (net->ep != NULL) (void)fi_close(&net->ep->fid);
-    net->ep = NULL;
-    for (uint32_t pe = 0; net->peers != NULL && pe < net->terms.n; pe++) {
-        net->peers[pe].has_failed = true;
-        net->peers[pe].bulks = 0;
+    if (ep->endpoint != NULL) (void)fi_close(&ep->endpoint->fid);
+    ep->endpoint = NULL;
+    for (uint32_t pe = 0; ep->peers != NULL && pe < ep->terms.n; pe++) {
+        ep->peers[pe].has_failed = true;
+        ep->peers[pe].bulks = 0;
     }
-    for (uint32_t i = 0; net->ops != NULL && i < CH_OFI_OPS; i++) {
-        if (net->ops[i].mr != NULL) (void)fi_close(&net->ops[i].mr->fid);
-        net->ops[i].mr = NULL;
+    for (uint32_t i = 0; ep->ops != NULL && i < CH_OFI_OPS; i++) {
+        if (ep->ops[i].mr != NULL) (void)fi_close(&ep->ops[i].mr->fid);
+        ep->ops[i].mr = NULL;
     }
 }
 
-static bool is_reading(const struct ch_net *net)
+static bool is_reading(const struct ch_endpoint *ep)
 {
-    return net->is_software && net->ops != NULL && ch_ofi_is_reading(net, CH_NET_ALL);
+    return ep->is_software && ep->ops != NULL && ch_ofi_is_reading(ep, CH_LINK_ALL);
 }
 
-static void ofi_close(struct ch_net *net)
+static void ofi_close(struct ch_endpoint *ep)
 {
     const uint64_t start_ns = ch_clock_ns();
 
-    if (net == NULL) return;
-    while (((net->status == CHORUS_OK && net->n_sends > 0) || is_reading(net)) &&
+    if (ep == NULL) return;
+    while (((ep->status == CHORUS_OK && ep->n_sends > 0) || is_reading(ep)) &&
            ch_clock_ns() - start_ns < CLOSE_NS)
-        ch_ofi_step(net);
-    sodium_memzero(net->terms.secret, sizeof(net->terms.secret));
-    if (is_reading(net)) return; /* see make_copy: everything is kept, since it would crash */
-    ch_ofi_end(net);
-    for (size_t i = 0; i < net->parts.n; i++)
-        (void)fi_close(&((struct fid_mr *)net->parts.all[i].handle)->fid);
-    if (net->buffers_mr != NULL) (void)fi_close(&net->buffers_mr->fid);
-    if (net->av != NULL) (void)fi_close(&net->av->fid);
-    if (net->cq != NULL) (void)fi_close(&net->cq->fid);
-    if (net->domain != NULL) (void)fi_close(&net->domain->fid);
-    if (net->fabric != NULL) (void)fi_close(&net->fabric->fid);
-    if (net->info != NULL) fi_freeinfo(net->info);
-    for (uint32_t pe = 0; net->peers != NULL && pe < net->terms.n; pe++)
-        ch_parts_free(&net->peers[pe].parts);
-    ch_parts_free(&net->parts);
-    for (uint32_t i = 0; net->ops != NULL && i < CH_OFI_OPS; i++)
-        free(net->ops[i].copy);
-    free(net->peers);
-    free(net->ops);
-    free(net->buffers);
-    free(net);
+        ch_ofi_step(ep);
+    sodium_memzero(ep->terms.secret, sizeof(ep->terms.secret));
+    if (is_reading(ep)) return; /* see make_copy: everything is kept, since it would crash */
+    ch_ofi_end(ep);
+    for (size_t i = 0; i < ep->parts.n; i++)
+        (void)fi_close(&((struct fid_mr *)ep->parts.all[i].handle)->fid);
+    if (ep->buffers_mr != NULL) (void)fi_close(&ep->buffers_mr->fid);
+    if (ep->av != NULL) (void)fi_close(&ep->av->fid);
+    if (ep->cq != NULL) (void)fi_close(&ep->cq->fid);
+    if (ep->domain != NULL) (void)fi_close(&ep->domain->fid);
+    if (ep->fabric != NULL) (void)fi_close(&ep->fabric->fid);
+    if (ep->info != NULL) fi_freeinfo(ep->info);
+    for (uint32_t pe = 0; ep->peers != NULL && pe < ep->terms.n; pe++)
+        ch_parts_free(&ep->peers[pe].parts);
+    ch_parts_free(&ep->parts);
+    for (uint32_t i = 0; ep->ops != NULL && i < CH_OFI_OPS; i++)
+        free(ep->ops[i].copy);
+    free(ep->peers);
+    free(ep->ops);
+    free(ep->buffers);
+    free(ep);
 }
 
-static chorus_status ofi_open(const struct ch_net_terms *terms, struct ch_net **net_out)
+static chorus_status ofi_open(const struct ch_link_terms *terms, struct ch_endpoint **ep_out)
 {
-    struct ch_net *net = calloc(1, sizeof(*net));
+    struct ch_endpoint *ep = calloc(1, sizeof(*ep));
     chorus_status st;
 
-    if (net == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "ofi: no memory for a network");
-    net->terms = *terms;
-    net->fd = -1;
+    if (ep == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "ofi: no memory for a network");
+    ep->terms = *terms;
+    ep->fd = -1;
     if (sodium_init() < 0) {
         st = CH_FAIL(CHORUS_ERR_SYSTEM, "ofi: libsodium has no source of random numbers");
         goto out_close;
     }
-    CH_TRY_GOTO(st, find_provider(net), out_close);
-    net->is_ordered = (net->info->tx_attr->msg_order & FI_ORDER_SAW) != 0;
-    net->is_software = is_software(net->info);
-    CH_TRY_GOTO(st, open_fabric(net), out_close);
-    CH_TRY_GOTO(st, make_ops(net), out_close);
-    *net_out = net;
+    CH_TRY_GOTO(st, find_provider(ep), out_close);
+    ep->is_ordered = (ep->info->tx_attr->msg_order & FI_ORDER_SAW) != 0;
+    ep->is_software = is_software(ep->info);
+    CH_TRY_GOTO(st, open_fabric(ep), out_close);
+    CH_TRY_GOTO(st, make_ops(ep), out_close);
+    *ep_out = ep;
     return CHORUS_OK;
 
 out_close:
-    ofi_close(net);
+    ofi_close(ep);
     return st;
 }
 
-static uint32_t ofi_caps(const struct ch_net *net)
+static uint32_t ofi_caps(const struct ch_endpoint *ep)
 {
-    (void)net;
-    return CH_NET_KEYS;
+    (void)ep;
+    return CH_LINK_KEYS;
 }
 
-static void ofi_card(const struct ch_net *net, char card_out[CH_NET_CARD_BYTES])
+static void ofi_card(const struct ch_endpoint *ep, char card_out[CH_LINK_ADDRESS_BYTES])
 {
     struct ch_ofi_card card = {0};
     size_t bytes = sizeof(card.name);
 
-    if (fi_getname(&net->ep->fid, card.name, &bytes) == 0) card.name_bytes = (uint32_t)bytes;
-    memset(card_out, 0, CH_NET_CARD_BYTES);
+    if (fi_getname(&ep->endpoint->fid, card.name, &bytes) == 0)
+        card.name_bytes = (uint32_t)bytes;
+    memset(card_out, 0, CH_LINK_ADDRESS_BYTES);
     memcpy(card_out, &card, sizeof(card));
 }
 
 /* The token of messages from one PE to another, which no other user of the fabric knows. */
-static void make_token(const struct ch_net *net, uint32_t from, uint32_t to,
+static void make_token(const struct ch_endpoint *ep, uint32_t from, uint32_t to,
                        unsigned char *token_out)
 {
     const uint32_t pes[2] = {from, to};
 
     (void)crypto_generichash(token_out, CH_OFI_TOKEN, (const unsigned char *)pes, sizeof(pes),
-                             net->terms.secret, sizeof(net->terms.secret));
+                             ep->terms.secret, sizeof(ep->terms.secret));
 }
 
-static chorus_status ofi_meet(struct ch_net *net, const char (*cards)[CH_NET_CARD_BYTES])
+static chorus_status ofi_meet(struct ch_endpoint *ep,
+                              const char (*cards)[CH_LINK_ADDRESS_BYTES])
 {
-    for (uint32_t pe = 0; pe < net->terms.n; pe++) {
-        struct ch_ofi_peer *peer = &net->peers[pe];
+    for (uint32_t pe = 0; pe < ep->terms.n; pe++) {
+        struct ch_ofi_peer *peer = &ep->peers[pe];
         struct ch_ofi_card card;
 
         memcpy(&card, cards[pe], sizeof(card));
-        make_token(net, net->terms.me, pe, peer->token_out);
-        make_token(net, pe, net->terms.me, peer->token_in);
+        make_token(ep, ep->terms.me, pe, peer->token_out);
+        make_token(ep, pe, ep->terms.me, peer->token_in);
         peer->n_out = sizeof(struct ch_ofi_envelope);
         if (card.name_bytes == 0 ||
-            fi_av_insert(net->av, card.name, 1, &peer->address, 0, NULL) != 1)
+            fi_av_insert(ep->av, card.name, 1, &peer->address, 0, NULL) != 1)
             return CH_FAIL(CHORUS_ERR_SYSTEM,
                            "libfabric: PE %u on host %s has no address that this host can use",
-                           pe, net->terms.hosts != NULL ? net->terms.hosts[pe] : "?");
+                           pe, ep->terms.hosts != NULL ? ep->terms.hosts[pe] : "?");
     }
     return CHORUS_OK;
 }
 
-static chorus_status ofi_progress(struct ch_net *net, bool *moved_out)
+static chorus_status ofi_progress(struct ch_endpoint *ep, bool *moved_out)
 {
-    ch_ofi_step(net);
-    if (net->has_arrived) ch_notify(NULL, net->terms.door);
-    if (net->has_moved) *moved_out = true;
-    net->has_moved = net->has_arrived = false;
-    if (net->status == CHORUS_OK) return CHORUS_OK;
-    return CH_FAIL(net->status, "%s", net->why);
+    ch_ofi_step(ep);
+    if (ep->has_arrived) ch_notify(NULL, ep->terms.door);
+    if (ep->has_moved) *moved_out = true;
+    ep->has_moved = ep->has_arrived = false;
+    if (ep->status == CHORUS_OK) return CHORUS_OK;
+    return CH_FAIL(ep->status, "%s", ep->why);
 }
 
 /* There may be completions already that the descriptor will not announce. */
-static int ofi_watch(struct ch_net *net)
+static int ofi_watch(struct ch_endpoint *ep)
 {
-    struct fid *queue = &net->cq->fid;
+    struct fid *queue = &ep->cq->fid;
 
-    if (net->ep == NULL) return -1; /* a provider may still list it with the queue */
-    return net->fd >= 0 && fi_trywait(net->fabric, &queue, 1) == FI_SUCCESS ? net->fd : -1;
+    if (ep->endpoint == NULL) return -1; /* a provider may still list it with the queue */
+    return ep->fd >= 0 && fi_trywait(ep->fabric, &queue, 1) == FI_SUCCESS ? ep->fd : -1;
 }
 
-static void ofi_describe(const struct ch_net *net, uint32_t pe, char why_out[CH_NET_WHY_BYTES])
+static void ofi_describe(const struct ch_endpoint *ep, uint32_t pe,
+                         char why_out[CH_LINK_WHY_BYTES])
 {
     (void)pe;
-    (void)snprintf(why_out, CH_NET_WHY_BYTES, "ofi: provider %s, domain %s, %s",
-                   net->info->fabric_attr->prov_name, net->info->domain_attr->name,
-                   net->is_ordered ? "signals directly after data"
-                                   : "signals after the data is acknowledged");
+    (void)snprintf(why_out, CH_LINK_WHY_BYTES, "ofi: provider %s, domain %s, %s",
+                   ep->info->fabric_attr->prov_name, ep->info->domain_attr->name,
+                   ep->is_ordered ? "signals directly after data"
+                                  : "signals after the data is acknowledged");
 }
 
-const struct ch_net_ops ch_net_ofi = {
+const struct ch_link_ops ch_link_ofi = {
     .name = "ofi",
     .open = ofi_open,
     .close = ofi_close,
     .caps = ofi_caps,
-    .card = ofi_card,
+    .address = ofi_card,
     .meet = ofi_meet,
     .attach = ofi_attach,
     .detach = ofi_detach,
     .learn = ofi_learn,
     .forget = ofi_forget,
     .put = ch_ofi_put,
-    .say = ch_ofi_say,
+    .put_signal = ch_ofi_put_signal,
     .get = ch_ofi_get,
     .amo = ch_ofi_amo,
     .is_sent = ch_ofi_is_sent,

@@ -13,22 +13,22 @@ enum { STEPS_PER_YIELD = 16 };
 
 /* After a step of a wait for room: does the wait continue? It ends if the job ends, or if a
  * peer accepts nothing. */
-static bool may_wait(struct ch_net *net, uint32_t pe, uint32_t steps, uint64_t *start_ns)
+static bool may_wait(struct ch_endpoint *ep, uint32_t pe, uint32_t steps, uint64_t *start_ns)
 {
-    const uint64_t timeout = net->terms.options->timeout_ns;
+    const uint64_t timeout = ep->terms.options->timeout_ns;
     uint64_t now;
 
-    ch_ofi_step(net);
+    ch_ofi_step(ep);
     if (steps % STEPS_PER_YIELD == 0) {
         now = ch_clock_ns();
         if (*start_ns == 0) *start_ns = now;
-        if (__atomic_load_n(&net->terms.door->aborted, __ATOMIC_RELAXED))
-            ch_ofi_fail(net, pe, FI_ECANCELED, "the job is ending");
+        if (__atomic_load_n(&ep->terms.door->aborted, __ATOMIC_RELAXED))
+            ch_ofi_fail(ep, pe, FI_ECANCELED, "the job is ending");
         else if (timeout != 0 && now - *start_ns > timeout)
-            ch_ofi_fail(net, pe, FI_ETIMEDOUT, "it accepts no messages; is it stopped?");
-        ch_net_give_way(&net->terms);
+            ch_ofi_fail(ep, pe, FI_ETIMEDOUT, "it accepts no messages; is it stopped?");
+        ch_link_give_way(&ep->terms);
     }
-    return !net->peers[pe].has_failed;
+    return !ep->peers[pe].has_failed;
 }
 
 bool ch_ofi_append(struct ch_ofi_peer *peer, const struct ch_frame *head, const void *body,
@@ -45,32 +45,32 @@ bool ch_ofi_append(struct ch_ofi_peer *peer, const struct ch_frame *head, const 
 
 /* ---- frames ---- */
 
-void ch_ofi_flush(struct ch_net *net, uint32_t pe)
+void ch_ofi_flush(struct ch_endpoint *ep, uint32_t pe)
 {
-    struct ch_ofi_peer *peer = &net->peers[pe];
-    struct ch_ofi_op *op = net->free_sends;
-    struct ch_ofi_envelope envelope = {.from = net->terms.me};
+    struct ch_ofi_peer *peer = &ep->peers[pe];
+    struct ch_ofi_op *op = ep->free_sends;
+    struct ch_ofi_envelope envelope = {.from = ep->terms.me};
     ssize_t error;
 
     if (peer->has_failed || op == NULL || peer->n_out == sizeof(envelope)) return;
-    if (!net->is_ordered && peer->bulks != 0) return;
+    if (!ep->is_ordered && peer->bulks != 0) return;
     envelope.bytes = (uint32_t)peer->n_out;
     memcpy(envelope.token, peer->token_out, sizeof(envelope.token));
     memcpy(op->buffer, &envelope, sizeof(envelope));
     memcpy(op->buffer + sizeof(envelope), peer->out + sizeof(envelope),
            peer->n_out - sizeof(envelope));
     op->pe = pe;
-    error = fi_send(net->ep, op->buffer, peer->n_out,
-                    net->buffers_mr != NULL ? fi_mr_desc(net->buffers_mr) : NULL, peer->address,
+    error = fi_send(ep->endpoint, op->buffer, peer->n_out,
+                    ep->buffers_mr != NULL ? fi_mr_desc(ep->buffers_mr) : NULL, peer->address,
                     &op->context);
     if (error == -FI_EAGAIN) return;
     if (error != 0) {
-        ch_ofi_fail(net, pe, (int)-error, "a message cannot be sent");
+        ch_ofi_fail(ep, pe, (int)-error, "a message cannot be sent");
         return;
     }
-    net->free_sends = op->next;
-    net->n_sends++;
-    net->has_moved = true;
+    ep->free_sends = op->next;
+    ep->n_sends++;
+    ep->has_moved = true;
     peer->n_out = sizeof(envelope);
 }
 
@@ -80,20 +80,20 @@ static bool is_pending_full(const struct ch_ofi_peer *peer)
 }
 
 /* A frame, once there is room. False: the peer has failed. */
-static bool post(struct ch_net *net, uint32_t ctx, uint32_t pe, const struct ch_frame *head,
+static bool post(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, const struct ch_frame *head,
                  const void *body, size_t bytes)
 {
-    struct ch_ofi_peer *peer = &net->peers[pe];
+    struct ch_ofi_peer *peer = &ep->peers[pe];
     uint64_t start_ns = 0;
 
     for (uint32_t steps = 1; peer->has_failed || is_pending_full(peer) ||
                              !ch_ofi_append(peer, head, body, bytes, false);
          steps++) {
         if (peer->has_failed) return false;
-        ch_ofi_flush(net, pe);
-        if (!may_wait(net, pe, steps, &start_ns)) return false;
+        ch_ofi_flush(ep, pe);
+        if (!may_wait(ep, pe, steps, &start_ns)) return false;
     }
-    peer->ctx_posted[ch_net_count_of(ctx, CH_OFI_CTXS)] = ++peer->posted;
+    peer->ctx_posted[ch_link_counter_of(ctx, CH_OFI_CTXS)] = ++peer->posted;
     return true;
 }
 
@@ -105,16 +105,18 @@ static void expect(struct ch_ofi_peer *peer, void *dst)
     peer->asked = peer->posted;
 }
 
-void ch_ofi_say(struct ch_net *net, uint32_t ctx, uint32_t pe, uint64_t *there, uint64_t value)
+static void post_word(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, uint64_t *word,
+                      uint64_t value)
 {
     const struct ch_frame head = {
-        .kind = CH_FRAME_SAY, .there = (uintptr_t)there, .value = value};
+        .kind = CH_FRAME_WORD, .there = (uintptr_t)word, .value = value};
 
-    if (post(net, ctx, pe, &head, NULL, 0)) ch_ofi_flush(net, pe);
+    if (post(ep, ctx, pe, &head, NULL, 0)) ch_ofi_flush(ep, pe);
 }
 
-void ch_ofi_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, void *there,
-                size_t bytes, uint64_t value, uint64_t compare, uint64_t *fetched_out)
+chorus_status ch_ofi_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum ch_amo op,
+                         void *there, size_t bytes, uint64_t value, uint64_t compare,
+                         uint64_t *fetched_out)
 {
     const struct ch_frame_operands operands = {value, compare};
     const struct ch_frame head = {.kind = CH_FRAME_AMO,
@@ -123,9 +125,10 @@ void ch_ofi_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, v
                                   .wants_reply = fetched_out != NULL,
                                   .there = (uintptr_t)there};
 
-    if (!post(net, ctx, pe, &head, &operands, sizeof(operands))) return;
-    if (fetched_out != NULL) expect(&net->peers[pe], fetched_out);
-    ch_ofi_flush(net, pe);
+    if (!post(ep, ctx, pe, &head, &operands, sizeof(operands))) return CHORUS_OK;
+    if (fetched_out != NULL) expect(&ep->peers[pe], fetched_out);
+    ch_ofi_flush(ep, pe);
+    return CHORUS_OK;
 }
 
 /* ---- reads and writes ---- */
@@ -152,59 +155,60 @@ static bool make_copy(struct ch_ofi_op *op, struct iovec *memory, bool is_put)
 
 /* The fabric's descriptor for memory at this PE: that of a part, or one registered for the
  * operation. */
-static chorus_status describe_memory(struct ch_net *net, struct ch_ofi_op *op, void *memory,
+static chorus_status describe_memory(struct ch_endpoint *ep, struct ch_ofi_op *op, void *memory,
                                      size_t bytes, void **desc_out)
 {
-    const struct ch_part *part = ch_parts_find(&net->parts, (uintptr_t)memory);
+    const struct ch_part *part = ch_parts_find(&ep->parts, (uintptr_t)memory);
 
     *desc_out = NULL;
-    if ((net->info->domain_attr->mr_mode & FI_MR_LOCAL) == 0) return CHORUS_OK;
+    if ((ep->info->domain_attr->mr_mode & FI_MR_LOCAL) == 0) return CHORUS_OK;
     if (part != NULL && part->bytes - ((uintptr_t)memory - part->base) >= bytes) {
         *desc_out = fi_mr_desc(part->handle);
         return CHORUS_OK;
     }
-    CH_TRY(ch_ofi_register(net, memory, bytes, FI_WRITE | FI_READ, &op->mr));
+    CH_TRY(ch_ofi_register(ep, memory, bytes, FI_WRITE | FI_READ, &op->mr));
     *desc_out = fi_mr_desc(op->mr);
     return CHORUS_OK;
 }
 
-static struct ch_ofi_op *take_bulk(struct ch_net *net, uint32_t pe)
+static struct ch_ofi_op *take_bulk(struct ch_endpoint *ep, uint32_t pe)
 {
     struct ch_ofi_op *op;
     uint64_t start_ns = 0;
 
-    for (uint32_t steps = 1; net->free_bulks == NULL; steps++)
-        if (!may_wait(net, pe, steps, &start_ns)) return NULL;
-    op = net->free_bulks;
-    net->free_bulks = op->next;
+    for (uint32_t steps = 1; ep->free_bulks == NULL; steps++)
+        if (!may_wait(ep, pe, steps, &start_ns)) return NULL;
+    op = ep->free_bulks;
+    ep->free_bulks = op->next;
     return op;
 }
 
 /* One transfer, within one part of the peer's memory. */
-static ssize_t begin_bulk(struct ch_net *net, struct ch_ofi_op *op, const struct ch_part *part,
-                          uintptr_t there, const struct iovec *memory, void *desc, bool is_put)
+static ssize_t begin_bulk(struct ch_endpoint *ep, struct ch_ofi_op *op,
+                          const struct ch_part *part, uintptr_t there,
+                          const struct iovec *memory, void *desc, bool is_put)
 {
-    const bool is_virtual = (net->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
+    const bool is_virtual = (ep->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR) != 0;
     const struct fi_rma_iov target = {.addr = is_virtual ? there : there - part->base,
                                       .len = memory->iov_len,
                                       .key = part->key};
     const struct fi_msg_rma message = {.msg_iov = memory,
                                        .desc = &desc,
                                        .iov_count = 1,
-                                       .addr = net->peers[op->pe].address,
+                                       .addr = ep->peers[op->pe].address,
                                        .rma_iov = &target,
                                        .rma_iov_count = 1,
                                        .context = &op->context};
 
     /* If writes stay in order, a reply after them confirms that they have arrived. */
     if (is_put)
-        return fi_writemsg(net->ep, &message,
-                           FI_COMPLETION | (net->is_ordered ? 0 : FI_DELIVERY_COMPLETE));
-    return fi_readmsg(net->ep, &message, FI_COMPLETION);
+        return fi_writemsg(ep->endpoint, &message,
+                           FI_COMPLETION | (ep->is_ordered ? 0 : FI_DELIVERY_COMPLETE));
+    return fi_readmsg(ep->endpoint, &message, FI_COMPLETION);
 }
 
 /* Post a transfer. False: it was not posted. */
-static bool post_bulk(struct ch_net *net, struct ch_ofi_op *op, const struct ch_part *part,
+static bool post_bulk(struct ch_endpoint *ep, struct ch_ofi_op *op, const struct ch_part *part,
                       uintptr_t there, struct iovec memory, bool is_put)
 {
     const uint32_t pe = op->pe;
@@ -212,49 +216,49 @@ static bool post_bulk(struct ch_net *net, struct ch_ofi_op *op, const struct ch_
     void *desc = NULL;
     ssize_t error;
 
-    if (net->is_software && !make_copy(op, &memory, is_put)) {
-        ch_ofi_fail(net, pe, FI_ENOMEM, "there is no memory for a copy");
+    if (ep->is_software && !make_copy(op, &memory, is_put)) {
+        ch_ofi_fail(ep, pe, FI_ENOMEM, "there is no memory for a copy");
         return false;
     }
-    if (describe_memory(net, op, memory.iov_base, memory.iov_len, &desc) != CHORUS_OK) {
-        ch_ofi_fail(net, pe, FI_ENOMEM, "memory cannot be registered");
+    if (describe_memory(ep, op, memory.iov_base, memory.iov_len, &desc) != CHORUS_OK) {
+        ch_ofi_fail(ep, pe, FI_ENOMEM, "memory cannot be registered");
         return false;
     }
     for (uint32_t steps = 1;; steps++) {
-        error = begin_bulk(net, op, part, there, &memory, desc, is_put);
-        if (error != -FI_EAGAIN || !may_wait(net, pe, steps, &start_ns)) break;
+        error = begin_bulk(ep, op, part, there, &memory, desc, is_put);
+        if (error != -FI_EAGAIN || !may_wait(ep, pe, steps, &start_ns)) break;
     }
-    if (error != 0 && !net->peers[pe].has_failed)
-        ch_ofi_fail(net, pe, (int)-error, "a transfer cannot begin");
+    if (error != 0 && !ep->peers[pe].has_failed)
+        ch_ofi_fail(ep, pe, (int)-error, "a transfer cannot begin");
     return error == 0;
 }
 
-static void bulk(struct ch_net *net, uint32_t ctx, uint32_t pe, const struct ch_part *part,
+static void bulk(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, const struct ch_part *part,
                  uintptr_t there, struct iovec memory, bool is_put)
 {
-    struct ch_ofi_peer *peer = &net->peers[pe];
-    struct ch_ofi_op *op = take_bulk(net, pe);
+    struct ch_ofi_peer *peer = &ep->peers[pe];
+    struct ch_ofi_op *op = take_bulk(ep, pe);
 
     if (op == NULL) return;
     op->pe = pe;
-    op->ctx = ch_net_count_of(ctx, CH_OFI_CTXS);
-    if (!post_bulk(net, op, part, there, memory, is_put)) {
-        ch_ofi_release(net, op);
+    op->ctx = ch_link_counter_of(ctx, CH_OFI_CTXS);
+    if (!post_bulk(ep, op, part, there, memory, is_put)) {
+        ch_ofi_release(ep, op);
         return;
     }
     op->is_read = !is_put;
     peer->bulks++;
     peer->bulks_of[op->is_read][op->ctx]++;
-    if (is_put && net->is_ordered) peer->ctx_posted[op->ctx] = ++peer->posted;
-    net->has_moved = true;
+    if (is_put && ep->is_ordered) peer->ctx_posted[op->ctx] = ++peer->posted;
+    ep->has_moved = true;
 }
 
 /* The whole operation, divided at the parts of the peer's memory. */
-static void transfer(struct ch_net *net, uint32_t ctx, uint32_t pe, uintptr_t there,
+static void transfer(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, uintptr_t there,
                      void *memory, size_t bytes, bool is_put)
 {
-    struct ch_ofi_peer *peer = &net->peers[pe];
-    const size_t most = net->info->ep_attr->max_msg_size;
+    struct ch_ofi_peer *peer = &ep->peers[pe];
+    const size_t most = ep->info->ep_attr->max_msg_size;
     char *at = memory;
 
     while (bytes != 0 && !peer->has_failed) {
@@ -264,7 +268,7 @@ static void transfer(struct ch_net *net, uint32_t ctx, uint32_t pe, uintptr_t th
         size_t here;
 
         if (found == NULL) {
-            ch_ofi_fail(net, pe, FI_EINVAL,
+            ch_ofi_fail(ep, pe, FI_EINVAL,
                         "the memory that it announced does not contain the address");
             return;
         }
@@ -272,103 +276,118 @@ static void transfer(struct ch_net *net, uint32_t ctx, uint32_t pe, uintptr_t th
         here = part.bytes - (there - part.base);
         if (here > bytes) here = bytes;
         if (here > most) here = most;
-        bulk(net, ctx, pe, &part, there, (struct iovec){at, here}, is_put);
+        bulk(ep, ctx, pe, &part, there, (struct iovec){at, here}, is_put);
         there += here;
         at += here;
         bytes -= here;
     }
 }
 
-void ch_ofi_put(struct ch_net *net, uint32_t ctx, uint32_t pe, char *there, const void *src,
-                size_t bytes)
+chorus_status ch_ofi_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, char *there,
+                         const void *src, size_t bytes)
 {
     const struct ch_frame head = {
         .kind = CH_FRAME_PUT, .there = (uintptr_t)there, .value = bytes};
     uint64_t small[CH_OFI_SMALL / sizeof(uint64_t)];
 
     if (bytes > CH_OFI_SMALL) {
-        transfer(net, ctx, pe, (uintptr_t)there, (void *)(uintptr_t)src, bytes, true);
-        return;
+        transfer(ep, ctx, pe, (uintptr_t)there, (void *)(uintptr_t)src, bytes, true);
+        return CHORUS_OK;
     }
     ch_get_bytes(small, src, bytes);
-    (void)post(net, ctx, pe, &head, small, bytes);
+    (void)post(ep, ctx, pe, &head, small, bytes);
+    return CHORUS_OK;
 }
 
-void ch_ofi_get(struct ch_net *net, uint32_t ctx, uint32_t pe, void *dst, const char *there,
-                size_t bytes)
+/* Short data and the word are sent as one message. */
+chorus_status ch_ofi_put_signal(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
+                                const struct ch_put_signal *put)
 {
-    transfer(net, ctx, pe, (uintptr_t)there, dst, bytes, false);
+    if (put->bytes != 0) CH_TRY(ch_ofi_put(ep, ctx, pe, put->dest, put->source, put->bytes));
+    if (put->op == CH_AMO_SET)
+        post_word(ep, ctx, pe, put->word, put->value);
+    else
+        CH_TRY(ch_ofi_amo(ep, ctx, pe, put->op, put->word, sizeof(*put->word), put->value, 0,
+                          NULL));
+    return CHORUS_OK;
+}
+
+chorus_status ch_ofi_get(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, void *dst,
+                         const char *there, size_t bytes)
+{
+    transfer(ep, ctx, pe, (uintptr_t)there, dst, bytes, false);
+    return CHORUS_OK;
 }
 
 /* ---- completion ---- */
 
-static bool is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe)
+static bool is_sent(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
-    ch_ofi_flush(net, pe);
-    return net->peers[pe].bulks_of[false][ch_net_count_of(ctx, CH_OFI_CTXS)] == 0;
+    ch_ofi_flush(ep, pe);
+    return ep->peers[pe].bulks_of[false][ch_link_counter_of(ctx, CH_OFI_CTXS)] == 0;
 }
 
-static bool is_done(struct ch_net *net, uint32_t ctx, uint32_t pe)
+static bool is_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
     const struct ch_frame head = {.kind = CH_FRAME_ASK};
-    struct ch_ofi_peer *peer = &net->peers[pe];
-    const uint32_t of = ch_net_count_of(ctx, CH_OFI_CTXS);
+    struct ch_ofi_peer *peer = &ep->peers[pe];
+    const uint32_t of = ch_link_counter_of(ctx, CH_OFI_CTXS);
     const uint64_t last = peer->ctx_posted[of];
 
     if (peer->asked < last && !is_pending_full(peer)) {
-        if (!post(net, ctx, pe, &head, NULL, 0)) return false;
+        if (!post(ep, ctx, pe, &head, NULL, 0)) return false;
         peer->ctx_posted[of] = last;
         expect(peer, NULL);
     }
-    return is_sent(net, ctx, pe) && peer->bulks_of[true][of] == 0 && peer->done >= last;
+    return is_sent(ep, ctx, pe) && peer->bulks_of[true][of] == 0 && peer->done >= last;
 }
 
-typedef bool (*is_over_fn)(struct ch_net *net, uint32_t ctx, uint32_t pe);
+typedef bool (*is_over_fn)(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
 
-static bool is_over(struct ch_net *net, uint32_t ctx, uint32_t pe, is_over_fn what)
+static bool is_over(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, is_over_fn what)
 {
     bool over = true;
-    const uint32_t lo = pe == CH_NET_ALL ? 0 : pe,
-                   hi = pe == CH_NET_ALL ? net->terms.n : pe + 1;
+    const uint32_t lo = pe == CH_LINK_ALL ? 0 : pe,
+                   hi = pe == CH_LINK_ALL ? ep->terms.n : pe + 1;
 
     for (uint32_t i = lo; i < hi; i++)
-        over &= what(net, ctx, i);
-    return over && net->status == CHORUS_OK;
+        over &= what(ep, ctx, i);
+    return over && ep->status == CHORUS_OK;
 }
 
-bool ch_ofi_is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe)
+bool ch_ofi_is_sent(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
-    return is_over(net, ctx, pe, is_sent);
+    return is_over(ep, ctx, pe, is_sent);
 }
 
-bool ch_ofi_is_done(struct ch_net *net, uint32_t ctx, uint32_t pe)
+bool ch_ofi_is_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
-    return is_over(net, ctx, pe, is_done);
+    return is_over(ep, ctx, pe, is_done);
 }
 
-bool ch_ofi_is_reading(const struct ch_net *net, uint32_t pe)
+bool ch_ofi_is_reading(const struct ch_endpoint *ep, uint32_t pe)
 {
     for (uint32_t i = 0; i < CH_OFI_OPS; i++)
-        if (net->ops[i].is_read && (pe == CH_NET_ALL || net->ops[i].pe == pe)) return true;
+        if (ep->ops[i].is_read && (pe == CH_LINK_ALL || ep->ops[i].pe == pe)) return true;
     return false;
 }
 
 /* Will memory of the caller be read or written? Sources of short puts were copied. */
-static bool uses_memory(const struct ch_net *net, uint32_t pe)
+static bool uses_memory(const struct ch_endpoint *ep, uint32_t pe)
 {
-    const struct ch_ofi_peer *peer = &net->peers[pe];
+    const struct ch_ofi_peer *peer = &ep->peers[pe];
 
     for (uint64_t i = peer->first_pending; i != peer->end_pending; i++)
         if (peer->pending[i % CH_OFI_PENDING].dst != NULL) return true;
-    return net->is_software ? ch_ofi_is_reading(net, pe) : peer->bulks != 0;
+    return ep->is_software ? ch_ofi_is_reading(ep, pe) : peer->bulks != 0;
 }
 
 /* Replies to a failed peer are ignored. With the endpoint, all peers are lost. */
-void ch_ofi_abandon(struct ch_net *net, uint32_t pe)
+void ch_ofi_abandon(struct ch_endpoint *ep, uint32_t pe)
 {
-    if (!uses_memory(net, pe)) return;
-    ch_ofi_fail(net, pe, FI_ETIMEDOUT, CH_NET_ABANDONED);
+    if (!uses_memory(ep, pe)) return;
+    ch_ofi_fail(ep, pe, FI_ETIMEDOUT, CH_LINK_ABANDONED);
     for (uint32_t i = 0; i < CH_OFI_OPS; i++)
-        if (net->ops[i].pe == pe) net->ops[i].dst = NULL;
-    if (!net->is_software && net->peers[pe].bulks != 0) ch_ofi_end(net);
+        if (ep->ops[i].pe == pe) ep->ops[i].dst = NULL;
+    if (!ep->is_software && ep->peers[pe].bulks != 0) ch_ofi_end(ep);
 }

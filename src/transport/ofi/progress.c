@@ -8,23 +8,23 @@
 
 enum { COMPLETIONS = 16 };
 
-void ch_ofi_receive(struct ch_net *net, struct ch_ofi_op *op)
+void ch_ofi_receive(struct ch_endpoint *ep, struct ch_ofi_op *op)
 {
     ssize_t error = -FI_EAGAIN;
 
     /* All of them fit, but a fabric may require that its queue is read first. */
     for (int i = 0; i < COMPLETIONS && error == -FI_EAGAIN; i++)
-        error = fi_recv(net->ep, op->buffer, CH_OFI_MESSAGE,
-                        net->buffers_mr != NULL ? fi_mr_desc(net->buffers_mr) : NULL,
+        error = fi_recv(ep->endpoint, op->buffer, CH_OFI_MESSAGE,
+                        ep->buffers_mr != NULL ? fi_mr_desc(ep->buffers_mr) : NULL,
                         FI_ADDR_UNSPEC, &op->context);
-    if (error != 0) ch_ofi_fail(net, net->terms.me, (int)-error, "cannot receive");
+    if (error != 0) ch_ofi_fail(ep, ep->terms.me, (int)-error, "cannot receive");
 }
 
 /* Bytes of the first frame, of `bytes`; 0: it is incomplete, or not allowed. */
-static size_t do_frame(struct ch_net *net, uint32_t from, const char *at, size_t bytes)
+static size_t do_frame(struct ch_endpoint *ep, uint32_t from, const char *at, size_t bytes)
 {
     struct ch_frame head, reply = {.kind = CH_FRAME_REPLY};
-    struct ch_ofi_peer *peer = &net->peers[from];
+    struct ch_ofi_peer *peer = &ep->peers[from];
     struct ch_frame_operands operands;
     uint64_t body[CH_OFI_SMALL / sizeof(uint64_t)], before;
 
@@ -35,17 +35,17 @@ static size_t do_frame(struct ch_net *net, uint32_t from, const char *at, size_t
     switch (head.kind) {
     case CH_FRAME_PUT:
         if (head.value > sizeof(body) || head.value > bytes ||
-            !ch_parts_hold(&net->parts, head.there, head.value))
+            !ch_parts_hold(&ep->parts, head.there, head.value))
             return 0;
         memcpy(body, at, head.value); /* aligned */
         ch_put_bytes((void *)(uintptr_t)head.there, body, head.value);
         return sizeof(head) + head.value;
-    case CH_FRAME_SAY:
-        return ch_frame_say(&net->parts, &head) ? sizeof(head) : 0;
+    case CH_FRAME_WORD:
+        return ch_frame_word(&ep->parts, &head) ? sizeof(head) : 0;
     case CH_FRAME_AMO:
         if (bytes < sizeof(operands)) return 0;
         memcpy(&operands, at, sizeof(operands));
-        if (!ch_frame_amo(&net->parts, &head, &operands, &before)) return 0;
+        if (!ch_frame_amo(&ep->parts, &head, &operands, &before)) return 0;
         reply.value = sizeof(before);
         if (head.wants_reply && !ch_ofi_append(peer, &reply, &before, sizeof(before), true))
             return 0;
@@ -69,31 +69,31 @@ static size_t do_frame(struct ch_net *net, uint32_t from, const char *at, size_t
 
 /* Messages of unknown senders are ignored; after an invalid message, a PE of the job
  * counts as failed. */
-static void do_message(struct ch_net *net, const char *message, size_t bytes)
+static void do_message(struct ch_endpoint *ep, const char *message, size_t bytes)
 {
     struct ch_ofi_envelope envelope;
 
     if (bytes < sizeof(envelope)) return;
     memcpy(&envelope, message, sizeof(envelope));
-    if (envelope.from >= net->terms.n || envelope.bytes != bytes ||
-        sodium_memcmp(envelope.token, net->peers[envelope.from].token_in,
+    if (envelope.from >= ep->terms.n || envelope.bytes != bytes ||
+        sodium_memcmp(envelope.token, ep->peers[envelope.from].token_in,
                       sizeof(envelope.token)) != 0)
         return;
-    net->has_arrived = true;
+    ep->has_arrived = true;
     for (size_t at = sizeof(envelope); at < bytes;) {
-        const size_t done = do_frame(net, envelope.from, message + at, bytes - at);
+        const size_t done = do_frame(ep, envelope.from, message + at, bytes - at);
 
         if (done == 0) {
-            ch_ofi_fail(net, envelope.from, FI_EINVAL,
+            ch_ofi_fail(ep, envelope.from, FI_EINVAL,
                         "it sent an invalid message, or one about memory that is not attached");
             return;
         }
         at += done;
     }
-    ch_ofi_flush(net, envelope.from); /* replies */
+    ch_ofi_flush(ep, envelope.from); /* replies */
 }
 
-void ch_ofi_release(struct ch_net *net, struct ch_ofi_op *op)
+void ch_ofi_release(struct ch_endpoint *ep, struct ch_ofi_op *op)
 {
     if (op->mr != NULL) (void)fi_close(&op->mr->fid);
     free(op->copy);
@@ -101,59 +101,58 @@ void ch_ofi_release(struct ch_net *net, struct ch_ofi_op *op)
     op->copy = NULL;
     op->dst = NULL;
     op->is_read = false;
-    op->next = net->free_bulks;
-    net->free_bulks = op;
+    op->next = ep->free_bulks;
+    ep->free_bulks = op;
 }
 
-static void complete(struct ch_net *net, struct ch_ofi_op *op, size_t bytes)
+static void complete(struct ch_endpoint *ep, struct ch_ofi_op *op, size_t bytes)
 {
-    net->has_moved = true;
+    ep->has_moved = true;
     if (op->kind == CH_OFI_RECEIVE) {
-        do_message(net, op->buffer, bytes);
-        ch_ofi_receive(net, op);
+        do_message(ep, op->buffer, bytes);
+        ch_ofi_receive(ep, op);
     } else if (op->kind == CH_OFI_SEND) {
-        net->n_sends--;
-        op->next = net->free_sends;
-        net->free_sends = op;
+        ep->n_sends--;
+        op->next = ep->free_sends;
+        ep->free_sends = op;
     } else {
         if (op->dst != NULL) memcpy(op->dst, op->copy, op->bytes);
-        net->peers[op->pe].bulks--;
-        net->peers[op->pe].bulks_of[op->is_read][op->ctx]--;
-        ch_ofi_release(net, op);
+        ep->peers[op->pe].bulks--;
+        ep->peers[op->pe].bulks_of[op->is_read][op->ctx]--;
+        ch_ofi_release(ep, op);
     }
 }
 
-static void complete_failed(struct ch_net *net)
+static void complete_failed(struct ch_endpoint *ep)
 {
     struct fi_cq_err_entry entry = {0};
     struct ch_ofi_op *op;
 
-    if (fi_cq_readerr(net->cq, &entry, 0) < 1) return;
+    if (fi_cq_readerr(ep->cq, &entry, 0) < 1) return;
     op = entry.op_context;
     if (op == NULL) return;
-    if (entry.err == FI_ECANCELED &&
-        (op->kind != CH_OFI_BULK || !net->peers[op->pe].has_failed))
+    if (entry.err == FI_ECANCELED && (op->kind != CH_OFI_BULK || !ep->peers[op->pe].has_failed))
         return;
     if (op->kind == CH_OFI_RECEIVE) { /* a message of an unknown sender that is too long */
-        ch_ofi_receive(net, op);
+        ch_ofi_receive(ep, op);
         return;
     }
-    ch_ofi_fail(net, op->pe, entry.err,
+    ch_ofi_fail(ep, op->pe, entry.err,
                 op->kind == CH_OFI_SEND ? "a message was not delivered" : "a transfer failed");
     op->dst = NULL;
-    complete(net, op, 0);
+    complete(ep, op, 0);
 }
 
-void ch_ofi_step(struct ch_net *net)
+void ch_ofi_step(struct ch_endpoint *ep)
 {
     struct fi_cq_msg_entry entries[COMPLETIONS];
     ssize_t n;
 
-    if (net->ep == NULL) return;
-    n = fi_cq_read(net->cq, entries, COMPLETIONS);
-    if (n == -FI_EAVAIL) complete_failed(net);
+    if (ep->endpoint == NULL) return;
+    n = fi_cq_read(ep->cq, entries, COMPLETIONS);
+    if (n == -FI_EAVAIL) complete_failed(ep);
     for (ssize_t i = 0; i < n; i++)
-        complete(net, entries[i].op_context, entries[i].len);
-    for (uint32_t pe = 0; pe < net->terms.n; pe++)
-        ch_ofi_flush(net, pe);
+        complete(ep, entries[i].op_context, entries[i].len);
+    for (uint32_t pe = 0; pe < ep->terms.n; pe++)
+        ch_ofi_flush(ep, pe);
 }

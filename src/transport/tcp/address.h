@@ -4,7 +4,7 @@
 #define CH_TCP_ADDRESS_H
 
 #include "base/error.h"
-#include "transport/net.h"
+#include "transport/link.h"
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -26,7 +26,7 @@ struct ch_tcp_card {
     uint16_t n;
     struct ch_tcp_address addresses[CH_TCP_ADDRESSES];
 };
-_Static_assert(sizeof(struct ch_tcp_card) <= CH_NET_CARD_BYTES, "a card is too long");
+_Static_assert(sizeof(struct ch_tcp_card) <= CH_LINK_ADDRESS_BYTES, "a card is too long");
 
 /* This host's addresses. */
 struct ch_tcp_hosts {

@@ -32,7 +32,7 @@ enum {
     CH_TCP_PARTS_MAX = CH_TCP_CHANNELS + 1, /* of a body */
 };
 
-struct ch_net;
+struct ch_endpoint;
 struct ch_tcp_link;
 
 struct ch_tcp_part {
@@ -81,7 +81,7 @@ struct ch_tcp_server {
 
 /* How threads of channels inform the network. */
 struct ch_tcp_wake {
-    int fd;              /* an eventfd that net->epoll watches; -1: there are no channels */
+    int fd;              /* an eventfd that ep->epoll watches; -1: there are no channels */
     uint32_t is_watched; /* a thread may sleep until epoll reports an event; atomic */
     uint32_t has_failed; /* a channel has; atomic */
     uint64_t steps;      /* parts that were sent or received; atomic */
@@ -102,52 +102,54 @@ void ch_tcp_server_unlock(struct ch_tcp_server *server);
 
 /* channel.c */
 /* Number of channels that this PE can serve for each peer. */
-uint32_t ch_tcp_channels_choose(const struct ch_net *net);
+uint32_t ch_tcp_channels_choose(const struct ch_endpoint *ep);
 /* Divide a body into parts, and give all but the first to the channels. Returns the number of
  * parts and sets the bytes of the first; 0: the body is sent as a whole. One that takes less
  * time as a whole than threads need to wake up only wakes those that sleep. */
-uint32_t ch_tcp_divide(struct ch_net *net, struct ch_tcp_link *link, const char *body,
+uint32_t ch_tcp_divide(struct ch_endpoint *ep, struct ch_tcp_link *link, const char *body,
                        size_t bytes, size_t *first_out);
 /* A whole body of these bytes arrives: the next one of this length may be divided. */
-void ch_tcp_channels_wake(struct ch_net *net, const struct ch_tcp_link *link, uint64_t bytes);
+void ch_tcp_channels_wake(struct ch_endpoint *ep, const struct ch_tcp_link *link,
+                          uint64_t bytes);
 /* May a peer have divided a body of these bytes into so many parts? */
 bool ch_tcp_may_divide(const struct ch_tcp_link *link, uint64_t bytes, uint32_t parts);
 /* Bytes of the first part. */
 size_t ch_tcp_first_part(size_t bytes, uint32_t parts);
 /* The other parts of a body go to dst. */
-void ch_tcp_channels_expect(struct ch_net *net, struct ch_tcp_link *link, char *dst,
+void ch_tcp_channels_expect(struct ch_endpoint *ep, struct ch_tcp_link *link, char *dst,
                             size_t bytes);
 /* Move what has arrived of them to dst, where the rest goes, too. */
-void ch_tcp_channels_move(struct ch_net *net, struct ch_tcp_link *link, char *dst,
+void ch_tcp_channels_move(struct ch_endpoint *ep, struct ch_tcp_link *link, char *dst,
                           size_t bytes);
 /* Have the channels received all parts that were announced? */
 bool ch_tcp_channels_have(const struct ch_tcp_link *link);
 /* Have they passed the first `count` parts to the kernel? */
 bool ch_tcp_channels_sent(const struct ch_tcp_link *link, uint64_t count);
 /* Notice what the threads have done; fails links whose channels have failed. */
-void ch_tcp_channels_look(struct ch_net *net);
+void ch_tcp_channels_look(struct ch_endpoint *ep);
 /* Does the host of a channel not answer? */
-bool ch_tcp_channels_silent(const struct ch_net *net, struct ch_tcp_link *link,
+bool ch_tcp_channels_silent(const struct ch_endpoint *ep, struct ch_tcp_link *link,
                             uint64_t now_ns);
 /* Close the channels of a link, which can then have no others. */
-void ch_tcp_channels_end(struct ch_net *net, struct ch_tcp_link *link);
+void ch_tcp_channels_end(struct ch_endpoint *ep, struct ch_tcp_link *link);
 /* End all threads. */
-void ch_tcp_channels_stop(struct ch_net *net);
+void ch_tcp_channels_stop(struct ch_endpoint *ep);
 
 /* widen.c: opening channels. */
 struct ch_tcp_hello;
 /* A link is up, and this PE has connected. */
-void ch_tcp_widen(struct ch_net *net, struct ch_tcp_link *link);
+void ch_tcp_widen(struct ch_endpoint *ep, struct ch_tcp_link *link);
 /* A connecting channel is readable or has connected. */
-void ch_tcp_widen_step(struct ch_net *net, struct ch_tcp_link *link, uint32_t channel);
+void ch_tcp_widen_step(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t channel);
 /* Give up channels whose time limit has passed. */
-void ch_tcp_widen_check(struct ch_net *net, struct ch_tcp_link *link, uint64_t now_ns);
+void ch_tcp_widen_check(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64_t now_ns);
 /* The answer to a hello for a channel; whose ends are known, and are PEs of the job. */
-enum ch_tcp_verdict ch_tcp_widen_judge(struct ch_net *net, const struct ch_tcp_hello *hello);
+enum ch_tcp_verdict ch_tcp_widen_judge(struct ch_endpoint *ep,
+                                       const struct ch_tcp_hello *hello);
 /* The accepted connection, which is welcome, becomes a channel. */
-void ch_tcp_widen_take(struct ch_net *net, const struct ch_tcp_hello *hello,
+void ch_tcp_widen_take(struct ch_endpoint *ep, const struct ch_tcp_hello *hello,
                        struct ch_tcp_call *call);
 /* The peer has opened all channels, or (0) has given them up. False: that is wrong. */
-bool ch_tcp_widened(struct ch_net *net, struct ch_tcp_link *link, uint64_t count);
+bool ch_tcp_widened(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64_t count);
 
 #endif /* CH_TCP_CHANNEL_H */

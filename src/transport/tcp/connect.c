@@ -41,77 +41,77 @@ enum { TRIES_MAX = 100 };
 /* Number of ports that are tried where a PE listens at several addresses. */
 enum { PORT_TRIES = 16 };
 
-void ch_tcp_listen_end(struct ch_net *net)
+void ch_tcp_listen_end(struct ch_endpoint *ep)
 {
-    while (net->n_listeners > 0)
-        (void)close(net->listeners[--net->n_listeners]);
+    while (ep->n_listeners > 0)
+        (void)close(ep->listeners[--ep->n_listeners]);
 }
 
 /* Listen at one address, or at all of its family. False: errno is the reason. */
-static bool listen_at(struct ch_net *net, const union ch_tcp_sockaddr *addr, socklen_t bytes)
+static bool listen_at(struct ch_endpoint *ep, const union ch_tcp_sockaddr *addr,
+                      socklen_t bytes)
 {
     const int fd = socket(addr->any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     const int off = 0;
 
     if (fd < 0) return false;
-    net->listeners[net->n_listeners++] = fd; /* ch_tcp_listen_end closes it */
+    ep->listeners[ep->n_listeners++] = fd; /* ch_tcp_listen_end closes it */
     if (addr->any.sa_family == AF_INET6)
         (void)setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-    ch_tcp_socket_prepare(net, fd); /* connections inherit the setting */
+    ch_tcp_socket_prepare(ep, fd); /* connections inherit the setting */
     return bind(fd, &addr->any, bytes) == 0 && listen(fd, BACKLOG) == 0;
 }
 
 /* The port of the first socket; 0: there is none. */
-static uint16_t port_of(const struct ch_net *net)
+static uint16_t port_of(const struct ch_endpoint *ep)
 {
     union ch_tcp_sockaddr addr = {.v6 = {0}};
     socklen_t bytes = sizeof(addr);
 
-    if (net->n_listeners == 0 || getsockname(net->listeners[0], &addr.any, &bytes) != 0)
-        return 0;
+    if (ep->n_listeners == 0 || getsockname(ep->listeners[0], &addr.any, &bytes) != 0) return 0;
     return ntohs(addr.any.sa_family == AF_INET ? addr.v4.sin_port : addr.v6.sin6_port);
 }
 
-static bool listen_everywhere(struct ch_net *net)
+static bool listen_everywhere(struct ch_endpoint *ep)
 {
     const union ch_tcp_sockaddr six = {.v6 = {.sin6_family = AF_INET6}};
     const union ch_tcp_sockaddr four = {.v4 = {.sin_family = AF_INET}};
 
     CH_LOG(INFO,
            "tcp: listening at all addresses of this host; CHORUS_NET selects an interface");
-    if (listen_at(net, &six, sizeof(six.v6))) return true;
-    ch_tcp_listen_end(net); /* a host without IPv6 */
-    return listen_at(net, &four, sizeof(four.v4));
+    if (listen_at(ep, &six, sizeof(six.v6))) return true;
+    ch_tcp_listen_end(ep); /* a host without IPv6 */
+    return listen_at(ep, &four, sizeof(four.v4));
 }
 
 /* One port at all of the PE's addresses; another program may have it at some. */
-static bool listen_chosen(struct ch_net *net)
+static bool listen_chosen(struct ch_endpoint *ep)
 {
-    const struct ch_tcp_card *card = &net->addresses->card;
+    const struct ch_tcp_card *card = &ep->addresses->card;
     bool is_done = false;
 
     for (int tries = 0; tries < PORT_TRIES && !is_done; tries++) {
-        ch_tcp_listen_end(net);
+        ch_tcp_listen_end(ep);
         is_done = true;
         for (uint32_t i = 0; i < card->n && is_done; i++) {
             union ch_tcp_sockaddr addr;
             const socklen_t bytes =
-                ch_tcp_address_fill(&card->addresses[i], port_of(net), &addr);
-            is_done = listen_at(net, &addr, bytes);
+                ch_tcp_address_fill(&card->addresses[i], port_of(ep), &addr);
+            is_done = listen_at(ep, &addr, bytes);
         }
         if (!is_done && errno != EADDRINUSE) return false;
     }
     return is_done;
 }
 
-chorus_status ch_tcp_listen(struct ch_net *net, uint16_t *port_out)
+chorus_status ch_tcp_listen(struct ch_endpoint *ep, uint16_t *port_out)
 {
-    if (!(net->addresses->is_chosen ? listen_chosen(net) : listen_everywhere(net)))
+    if (!(ep->addresses->is_chosen ? listen_chosen(ep) : listen_everywhere(ep)))
         return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: cannot listen for connections: %s%s",
                        strerror(errno), errno == EMFILE ? "; " CH_LIMIT_ADVICE : "");
-    *port_out = port_of(net);
-    for (uint32_t i = 0; i < net->n_listeners; i++)
-        ch_tcp_watch(net, net->listeners[i], ch_tcp_watch_word(CH_TCP_WATCH_LISTENER, i), 0,
+    *port_out = port_of(ep);
+    for (uint32_t i = 0; i < ep->n_listeners; i++)
+        ch_tcp_watch(ep, ep->listeners[i], ch_tcp_watch_word(CH_TCP_WATCH_LISTENER, i), 0,
                      EPOLLIN);
     return CHORUS_OK;
 }
@@ -164,38 +164,38 @@ bool ch_tcp_call_say(const struct ch_tcp_call *call, const void *message, size_t
 }
 
 /* The accepted connection becomes that of its link. */
-static void promote(struct ch_net *net, struct ch_tcp_link *link, struct ch_tcp_call *call)
+static void promote(struct ch_endpoint *ep, struct ch_tcp_link *link, struct ch_tcp_call *call)
 {
     char peer[CH_TCP_ADDRESS_TEXT];
 
     link->fd = call->fd;
     call->fd = -1;
-    if (link->state == CH_TCP_DIALING || link->state == CH_TCP_WAITING) net->n_calls--;
+    if (link->state == CH_TCP_DIALING || link->state == CH_TCP_WAITING) ep->n_calls--;
     ch_tcp_call_end(&link->dial);
     link->state = CH_TCP_UP;
-    link->n_channels = net->addresses->card.channels < net->cards[link->pe].channels
-                           ? net->addresses->card.channels
-                           : net->cards[link->pe].channels;
+    link->n_channels = ep->addresses->card.channels < ep->cards[link->pe].channels
+                           ? ep->addresses->card.channels
+                           : ep->cards[link->pe].channels;
     ch_tcp_peer_text(link->fd, peer);
     (void)snprintf(link->where, sizeof(link->where), "%s by %s", peer,
-                   ch_tcp_interface_of(net->addresses, link->fd));
-    net->up[net->n_up++] = link->pe;
-    ch_tcp_watch(net, link->fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), EPOLLIN,
+                   ch_tcp_interface_of(ep->addresses, link->fd));
+    ep->up[ep->n_up++] = link->pe;
+    ch_tcp_watch(ep, link->fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), EPOLLIN,
                  EPOLLIN);
     link->watched = EPOLLIN;
-    ch_tcp_flush(net, link);
+    ch_tcp_flush(ep, link);
 }
 
 /* ---- connecting ---- */
 
 /* Connect from the interface that the user named; otherwise the system's routing table chooses
  * one. */
-static bool bind_to_interface(const struct ch_net *net, int fd, bool is_v6)
+static bool bind_to_interface(const struct ch_endpoint *ep, int fd, bool is_v6)
 {
-    const struct ch_tcp_card *own = &net->addresses->card;
+    const struct ch_tcp_card *own = &ep->addresses->card;
     union ch_tcp_sockaddr addr;
 
-    if (*net->terms.options->net == '\0') return true;
+    if (*ep->terms.options->net == '\0') return true;
     for (uint32_t i = 0; i < own->n; i++) {
         if (own->addresses[i].is_v6 != is_v6) continue;
         const socklen_t bytes = ch_tcp_address_fill(&own->addresses[i], 0, &addr);
@@ -205,7 +205,8 @@ static bool bind_to_interface(const struct ch_net *net, int fd, bool is_v6)
     return false;
 }
 
-int ch_tcp_connect_to(struct ch_net *net, const struct ch_tcp_address *address, uint16_t port)
+int ch_tcp_connect_to(struct ch_endpoint *ep, const struct ch_tcp_address *address,
+                      uint16_t port)
 {
     union ch_tcp_sockaddr addr;
     const socklen_t bytes = ch_tcp_address_fill(address, port, &addr);
@@ -213,8 +214,8 @@ int ch_tcp_connect_to(struct ch_net *net, const struct ch_tcp_address *address, 
     int error;
 
     if (fd < 0) return -1;
-    ch_tcp_socket_prepare(net, fd);
-    if (bind_to_interface(net, fd, address->is_v6) &&
+    ch_tcp_socket_prepare(ep, fd);
+    if (bind_to_interface(ep, fd, address->is_v6) &&
         (connect(fd, &addr.any, bytes) == 0 || errno == EINPROGRESS))
         return fd;
     error = errno;
@@ -224,13 +225,13 @@ int ch_tcp_connect_to(struct ch_net *net, const struct ch_tcp_address *address, 
 }
 
 /* Record why an address failed. */
-static void note_failure(struct ch_net *net, struct ch_tcp_link *link, const char *why)
+static void note_failure(struct ch_endpoint *ep, struct ch_tcp_link *link, const char *why)
 {
     const size_t used = strlen(link->tried);
     struct ch_tcp_address address;
     char text[CH_TCP_ADDRESS_TEXT] = "?";
 
-    if (ch_tcp_address_pick(net->addresses, &net->cards[link->pe], link->dial.at, &address))
+    if (ch_tcp_address_pick(ep->addresses, &ep->cards[link->pe], link->dial.at, &address))
         ch_tcp_address_text(&address, text);
     (void)snprintf(link->tried + used, sizeof(link->tried) - used, "%s%s: %s",
                    used == 0 ? "" : "; ", text, why);
@@ -240,136 +241,135 @@ static void note_failure(struct ch_net *net, struct ch_tcp_link *link, const cha
 }
 
 /* Beginning with link->dial.at, the first address to which a socket can begin to connect. */
-void ch_tcp_dial(struct ch_net *net, struct ch_tcp_link *link)
+void ch_tcp_dial(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
-    const struct ch_tcp_card *card = &net->cards[link->pe];
+    const struct ch_tcp_card *card = &ep->cards[link->pe];
     struct ch_tcp_address address;
 
-    while (ch_tcp_address_pick(net->addresses, card, link->dial.at, &address)) {
-        const int fd = ch_tcp_connect_to(net, &address, card->port);
+    while (ch_tcp_address_pick(ep->addresses, card, link->dial.at, &address)) {
+        const int fd = ch_tcp_connect_to(ep, &address, card->port);
 
         if (fd >= 0) {
             ch_tcp_call_begin(&link->dial, fd, CONNECT_NS);
-            ch_tcp_watch(net, fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), 0, EPOLLOUT);
+            ch_tcp_watch(ep, fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), 0, EPOLLOUT);
             return;
         }
-        note_failure(net, link,
+        note_failure(ep, link,
                      errno == EMFILE ? "Too many open files; " CH_LIMIT_ADVICE
                                      : strerror(errno));
     }
-    ch_tcp_fail(net, link, CHORUS_ERR_SYSTEM, "no connection to port %u of any address: %s",
+    ch_tcp_fail(ep, link, CHORUS_ERR_SYSTEM, "no connection to port %u of any address: %s",
                 card->port, link->tried);
 }
 
-static void dial_next(struct ch_net *net, struct ch_tcp_link *link, const char *why)
+static void dial_next(struct ch_endpoint *ep, struct ch_tcp_link *link, const char *why)
 {
-    note_failure(net, link, why);
-    ch_tcp_dial(net, link);
+    note_failure(ep, link, why);
+    ch_tcp_dial(ep, link);
 }
 
 /* The other end closed the connection before it received a hello: a PE to which many others
  * connect at once closes the oldest connections. */
-static void dial_again(struct ch_net *net, struct ch_tcp_link *link, int error)
+static void dial_again(struct ch_endpoint *ep, struct ch_tcp_link *link, int error)
 {
     const char *const why = error != 0 ? strerror(error) : "it closed the connection";
 
     if (link->dial.n_again++ >= TRIES_MAX) {
-        dial_next(net, link, why);
+        dial_next(ep, link, why);
         return;
     }
     ch_tcp_call_end(&link->dial);
-    ch_tcp_dial(net, link);
+    ch_tcp_dial(ep, link);
 }
 
 /* Has TCP connected? Then the other end has the time limit of any wait. */
-static bool is_connected(struct ch_net *net, struct ch_tcp_link *link)
+static bool is_connected(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
-    const uint64_t timeout = net->terms.options->timeout_ns;
+    const uint64_t timeout = ep->terms.options->timeout_ns;
     struct ch_tcp_call *call = &link->dial;
     int is_now;
 
     if (call->is_connected) return true;
     is_now = ch_tcp_call_connected(call);
-    if (is_now < 0) dial_next(net, link, strerror(errno));
+    if (is_now < 0) dial_next(ep, link, strerror(errno));
     if (is_now <= 0) return false;
     call->deadline_ns = timeout == 0 ? CH_TCP_NEVER : ch_clock_ns() + timeout;
-    ch_tcp_watch(net, call->fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), EPOLLOUT,
+    ch_tcp_watch(ep, call->fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), EPOLLOUT,
                  EPOLLIN);
     return true;
 }
 
 /* The challenge has arrived: send the hello. */
-static void say_hello(struct ch_net *net, struct ch_tcp_link *link)
+static void say_hello(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     struct ch_tcp_call *call = &link->dial;
     struct ch_tcp_challenge challenge;
-    struct ch_tcp_hello hello = {.from = net->terms.me, .to = link->pe, .n = net->terms.n};
+    struct ch_tcp_hello hello = {.from = ep->terms.me, .to = link->pe, .n = ep->terms.n};
     const char *wrong;
 
     memcpy(&challenge, call->in, sizeof(challenge));
     wrong = ch_tcp_challenge_wrong(&challenge);
     if (wrong == NULL) {
-        ch_tcp_hello_make(&hello, net->terms.secret, &challenge.nonce);
+        ch_tcp_hello_make(&hello, ep->terms.secret, &challenge.nonce);
         call->theirs = challenge.nonce;
         call->mine = hello.nonce;
         call->has_said = ch_tcp_call_say(call, &hello, sizeof(hello));
-        if (!call->has_said) dial_again(net, link, errno);
+        if (!call->has_said) dial_again(ep, link, errno);
     } else {
-        dial_next(net, link, wrong);
+        dial_next(ep, link, wrong);
     }
 }
 
-static void hear_answer(struct ch_net *net, struct ch_tcp_link *link)
+static void hear_answer(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     struct ch_tcp_call *call = &link->dial;
     struct ch_tcp_answer answer;
 
     memcpy(&answer, call->in, sizeof(answer));
-    if (!ch_tcp_answer_holds(&answer, net->terms.secret, &call->mine, &call->theirs)) {
-        dial_next(net, link, "it is of another job: the secrets differ");
+    if (!ch_tcp_answer_holds(&answer, ep->terms.secret, &call->mine, &call->theirs)) {
+        dial_next(ep, link, "it is of another job: the secrets differ");
     } else if (answer.verdict == CH_TCP_WELCOME) {
-        promote(net, link, call);
-        if (link->state == CH_TCP_UP) ch_tcp_widen(net, link);
+        promote(ep, link, call);
+        if (link->state == CH_TCP_UP) ch_tcp_widen(ep, link);
     } else if (answer.verdict == CH_TCP_BUSY) {
         ch_tcp_call_end(call);
         link->state = CH_TCP_WAITING; /* the deadline remains the same */
     } else {
-        dial_next(net, link, "another PE listens there");
+        dial_next(ep, link, "another PE listens there");
     }
 }
 
-void ch_tcp_dial_step(struct ch_net *net, struct ch_tcp_link *link)
+void ch_tcp_dial_step(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     struct ch_tcp_call *call = &link->dial;
 
-    while (link->state == CH_TCP_DIALING && is_connected(net, link)) {
+    while (link->state == CH_TCP_DIALING && is_connected(ep, link)) {
         const bool has_said = call->has_said;
         const int is_here = ch_tcp_call_read(call, has_said ? sizeof(struct ch_tcp_answer)
                                                             : sizeof(struct ch_tcp_challenge));
 
         if (is_here == 0) return;
         if (is_here < 0)
-            dial_again(net, link, errno);
+            dial_again(ep, link, errno);
         else if (has_said)
-            hear_answer(net, link);
+            hear_answer(ep, link);
         else
-            say_hello(net, link);
+            say_hello(ep, link);
     }
 }
 
 /* ---- accepting ---- */
 
-void ch_tcp_spare(struct ch_net *net)
+void ch_tcp_spare(struct ch_endpoint *ep)
 {
-    if (net->spare < 0) net->spare = fcntl(net->epoll, F_DUPFD_CLOEXEC, 0);
+    if (ep->spare < 0) ep->spare = fcntl(ep->epoll, F_DUPFD_CLOEXEC, 0);
 }
 
 /* Its descriptor becomes the spare one if that is missing, before another thread gets it. */
-static void guest_end(struct ch_net *net, struct ch_tcp_call *guest)
+static void guest_end(struct ch_endpoint *ep, struct ch_tcp_call *guest)
 {
-    if (guest->fd >= 0 && net->spare < 0 &&
-        dup3(net->epoll, guest->fd, O_CLOEXEC) == guest->fd) {
-        net->spare = guest->fd;
+    if (guest->fd >= 0 && ep->spare < 0 && dup3(ep->epoll, guest->fd, O_CLOEXEC) == guest->fd) {
+        ep->spare = guest->fd;
         guest->fd = -1;
     }
     ch_tcp_call_end(guest);
@@ -382,113 +382,113 @@ static void guest_end(struct ch_net *net, struct ch_tcp_call *guest)
  * may connect, too, so only when a PE has taken the place of the spare descriptor is it certain
  * that PEs need more than there are.
  */
-static bool make_room(struct ch_net *net)
+static bool make_room(struct ch_endpoint *ep)
 {
     struct ch_tcp_call *oldest = NULL;
 
-    if (!net->is_at_limit)
+    if (!ep->is_at_limit)
         CH_LOG(WARN, "tcp: no descriptor is left for further connections; " CH_LIMIT_ADVICE);
-    net->is_at_limit = true;
+    ep->is_at_limit = true;
     for (uint32_t i = 0; i < CH_TCP_GUESTS; i++) {
-        struct ch_tcp_call *guest = &net->guests[i];
+        struct ch_tcp_call *guest = &ep->guests[i];
 
         if (guest->fd >= 0 && (oldest == NULL || guest->deadline_ns < oldest->deadline_ns))
             oldest = guest;
     }
     if (oldest != NULL) {
-        ch_tcp_guest_step(net, oldest);
+        ch_tcp_guest_step(ep, oldest);
         if (oldest->fd >= 0 && ch_clock_ns() < oldest->deadline_ns - (GUEST_NS - PATIENCE_NS))
             return false;
-        guest_end(net, oldest);
+        guest_end(ep, oldest);
         return true;
     }
-    if (net->spare >= 0) {
-        (void)close(net->spare);
-        net->spare = -1;
+    if (ep->spare >= 0) {
+        (void)close(ep->spare);
+        ep->spare = -1;
         return true;
     }
-    ch_tcp_remember(net, CHORUS_ERR_SYSTEM,
+    ch_tcp_remember(ep, CHORUS_ERR_SYSTEM,
                     "tcp: this PE has no descriptor left for connections from other "
                     "PEs; " CH_LIMIT_ADVICE);
     return false;
 }
 
 /* A free entry, or that of the oldest unauthenticated connection. */
-static struct ch_tcp_call *guest_place(struct ch_net *net)
+static struct ch_tcp_call *guest_place(struct ch_endpoint *ep)
 {
-    struct ch_tcp_call *oldest = &net->guests[0];
+    struct ch_tcp_call *oldest = &ep->guests[0];
 
     for (uint32_t i = 0; i < CH_TCP_GUESTS; i++) {
-        struct ch_tcp_call *guest = &net->guests[i];
+        struct ch_tcp_call *guest = &ep->guests[i];
 
         if (guest->fd < 0) return guest;
         if (guest->deadline_ns < oldest->deadline_ns) oldest = guest;
     }
-    guest_end(net, oldest);
+    guest_end(ep, oldest);
     return oldest;
 }
 
-void ch_tcp_accept(struct ch_net *net, uint32_t listener)
+void ch_tcp_accept(struct ch_endpoint *ep, uint32_t listener)
 {
     for (int i = 0; i < ACCEPTS; i++) {
         const int fd =
-            accept4(net->listeners[listener], NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+            accept4(ep->listeners[listener], NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         struct ch_tcp_challenge challenge;
         struct ch_tcp_call *guest;
 
-        if (fd < 0 && (errno == EMFILE || errno == ENFILE) && make_room(net)) continue;
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE) && make_room(ep)) continue;
         if (fd < 0) return;
-        guest = guest_place(net);
+        guest = guest_place(ep);
         ch_tcp_call_begin(guest, fd, GUEST_NS);
         ch_tcp_challenge_make(&challenge);
         guest->mine = challenge.nonce;
-        ch_tcp_watch(net, fd,
-                     ch_tcp_watch_word(CH_TCP_WATCH_GUEST, (uint32_t)(guest - net->guests)), 0,
+        ch_tcp_watch(ep, fd,
+                     ch_tcp_watch_word(CH_TCP_WATCH_GUEST, (uint32_t)(guest - ep->guests)), 0,
                      EPOLLIN);
-        if (!ch_tcp_call_say(guest, &challenge, sizeof(challenge))) guest_end(net, guest);
+        if (!ch_tcp_call_say(guest, &challenge, sizeof(challenge))) guest_end(ep, guest);
     }
 }
 
 /* Handle a hello with a valid MAC. */
-static enum ch_tcp_verdict judge(struct ch_net *net, const struct ch_tcp_hello *hello)
+static enum ch_tcp_verdict judge(struct ch_endpoint *ep, const struct ch_tcp_hello *hello)
 {
-    const struct ch_net_terms *terms = &net->terms;
+    const struct ch_link_terms *terms = &ep->terms;
     const struct ch_tcp_link *link;
 
     if (hello->to != terms->me || hello->n != terms->n || hello->from >= terms->n ||
         hello->from == terms->me)
         return CH_TCP_MISTAKEN;
-    if (hello->channel != 0) return ch_tcp_widen_judge(net, hello);
-    link = net->links[hello->from];
+    if (hello->channel != 0) return ch_tcp_widen_judge(ep, hello);
+    link = ep->links[hello->from];
     if (link == NULL || link->state == CH_TCP_WAITING) return CH_TCP_WELCOME;
     if (link->state != CH_TCP_DIALING) return CH_TCP_MISTAKEN;
     return terms->me < link->pe && link->dial.has_said ? CH_TCP_BUSY : CH_TCP_WELCOME;
 }
 
-static void answer_guest(struct ch_net *net, struct ch_tcp_call *guest,
+static void answer_guest(struct ch_endpoint *ep, struct ch_tcp_call *guest,
                          const struct ch_tcp_hello *hello)
 {
-    struct ch_tcp_answer answer = {.verdict = judge(net, hello)};
+    struct ch_tcp_answer answer = {.verdict = judge(ep, hello)};
     struct ch_tcp_link *link;
 
-    ch_tcp_answer_make(&answer, net->terms.secret, &guest->mine, &hello->nonce);
+    ch_tcp_answer_make(&answer, ep->terms.secret, &guest->mine, &hello->nonce);
     if (!ch_tcp_call_say(guest, &answer, sizeof(answer)) || answer.verdict != CH_TCP_WELCOME) {
-        guest_end(net, guest);
+        guest_end(ep, guest);
         return;
     }
     if (hello->channel != 0) {
-        ch_tcp_widen_take(net, hello, guest);
+        ch_tcp_widen_take(ep, hello, guest);
         return;
     }
-    link = ch_tcp_link_called(net, hello->from);
+    link = ch_tcp_link_called(ep, hello->from);
     if (link != NULL)
-        promote(net, link, guest);
+        promote(ep, link, guest);
     else
-        guest_end(net, guest);
+        guest_end(ep, guest);
 }
 
 /* The hello was made without the secret: the answer has no MAC. */
-static void deny_guest(struct ch_net *net, struct ch_tcp_call *guest)
+static void deny_guest(struct ch_endpoint *ep, struct ch_tcp_call *guest)
 {
     const struct ch_tcp_answer answer = {.verdict = CH_TCP_STRANGER};
     char from[CH_TCP_ADDRESS_TEXT];
@@ -497,10 +497,10 @@ static void deny_guest(struct ch_net *net, struct ch_tcp_call *guest)
     CH_LOG(INFO, "tcp: a connection from %s was refused: it does not have the job's secret",
            from);
     (void)ch_tcp_call_say(guest, &answer, sizeof(answer));
-    guest_end(net, guest);
+    guest_end(ep, guest);
 }
 
-void ch_tcp_guest_step(struct ch_net *net, struct ch_tcp_call *guest)
+void ch_tcp_guest_step(struct ch_endpoint *ep, struct ch_tcp_call *guest)
 {
     struct ch_tcp_hello hello;
     int is_here;
@@ -509,35 +509,35 @@ void ch_tcp_guest_step(struct ch_net *net, struct ch_tcp_call *guest)
     is_here = ch_tcp_call_read(guest, sizeof(hello));
     if (is_here == 0) return;
     if (is_here < 0) {
-        guest_end(net, guest);
+        guest_end(ep, guest);
         return;
     }
     memcpy(&hello, guest->in, sizeof(hello));
-    if (ch_tcp_hello_holds(&hello, net->terms.secret, &guest->mine))
-        answer_guest(net, guest, &hello);
+    if (ch_tcp_hello_holds(&hello, ep->terms.secret, &guest->mine))
+        answer_guest(ep, guest, &hello);
     else
-        deny_guest(net, guest);
+        deny_guest(ep, guest);
 }
 
-void ch_tcp_calls_check(struct ch_net *net, uint64_t now_ns)
+void ch_tcp_calls_check(struct ch_endpoint *ep, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < CH_TCP_GUESTS; i++)
-        if (net->guests[i].fd >= 0 && now_ns > net->guests[i].deadline_ns)
-            guest_end(net, &net->guests[i]);
-    for (uint32_t pe = 0; net->n_calls > 0 && pe < net->terms.n; pe++) {
-        struct ch_tcp_link *link = net->links[pe];
+        if (ep->guests[i].fd >= 0 && now_ns > ep->guests[i].deadline_ns)
+            guest_end(ep, &ep->guests[i]);
+    for (uint32_t pe = 0; ep->n_calls > 0 && pe < ep->terms.n; pe++) {
+        struct ch_tcp_link *link = ep->links[pe];
 
-        if (link != NULL) ch_tcp_widen_check(net, link, now_ns);
+        if (link != NULL) ch_tcp_widen_check(ep, link, now_ns);
         if (link == NULL || now_ns <= link->dial.deadline_ns) continue;
         /* This PE itself may have been stopped for this time, and the answer may have
          * arrived. */
-        ch_tcp_dial_step(net, link);
+        ch_tcp_dial_step(ep, link);
         if (now_ns <= link->dial.deadline_ns) continue;
         if (link->state == CH_TCP_WAITING)
-            ch_tcp_fail(net, link, CHORUS_ERR_TIMEOUT,
+            ch_tcp_fail(ep, link, CHORUS_ERR_TIMEOUT,
                         "it announced a connection, and did not make it in time");
         else if (link->state == CH_TCP_DIALING)
-            dial_next(net, link,
+            dial_next(ep, link,
                       link->dial.is_connected ? "connected, but the peer did not answer in time"
                                               : "no answer; filtered, or down?");
     }

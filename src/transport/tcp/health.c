@@ -75,11 +75,11 @@ void ch_tcp_acknowledge_late(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof(off));
 }
 
-void ch_tcp_socket_prepare(struct ch_net *net, int fd)
+void ch_tcp_socket_prepare(struct ch_endpoint *ep, int fd)
 {
     const int on = 1;
 
-    net->silent_ns = ch_silence_set(fd, net->terms.options->link_ns);
+    ep->silent_ns = ch_silence_set(fd, ep->terms.options->link_ns);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     choose_congestion(fd);
     enlarge_buffers(fd);
@@ -99,12 +99,12 @@ static bool is_unanswered(int fd, uint64_t time_ns)
            info.tcpi_last_ack_recv > most_ms && info.tcpi_last_data_recv > most_ms;
 }
 
-bool ch_tcp_is_silent(const struct ch_net *net, int fd, uint64_t *since_ns, uint64_t now_ns)
+bool ch_tcp_is_silent(const struct ch_endpoint *ep, int fd, uint64_t *since_ns, uint64_t now_ns)
 {
     if (!is_unanswered(fd, CH_TCP_CHECK_NS)) {
         *since_ns = 0;
         return false;
     }
     if (*since_ns == 0) *since_ns = now_ns - CH_TCP_CHECK_NS;
-    return now_ns - *since_ns > net->silent_ns && is_unanswered(fd, net->silent_ns);
+    return now_ns - *since_ns > ep->silent_ns && is_unanswered(fd, ep->silent_ns);
 }

@@ -22,7 +22,7 @@ void ch_tcp_link_free(struct ch_tcp_link *link)
     free(link);
 }
 
-static struct ch_tcp_link *link_new(struct ch_net *net, uint32_t pe)
+static struct ch_tcp_link *link_new(struct ch_endpoint *ep, uint32_t pe)
 {
     struct ch_tcp_link *link = calloc(1, sizeof(*link));
 
@@ -35,54 +35,53 @@ static struct ch_tcp_link *link_new(struct ch_net *net, uint32_t pe)
         return NULL;
     }
     link->state = CH_TCP_WAITING;
-    net->n_calls++;
-    net->links[pe] = link;
+    ep->n_calls++;
+    ep->links[pe] = link;
     return link;
 }
 
-void ch_tcp_remember(struct ch_net *net, chorus_status code, const char *why)
+void ch_tcp_remember(struct ch_endpoint *ep, chorus_status code, const char *why)
 {
-    if (net->status != CHORUS_OK) return;
-    net->status = code;
-    (void)snprintf(net->why, sizeof(net->why), "%s", why);
+    if (ep->status != CHORUS_OK) return;
+    ep->status = code;
+    (void)snprintf(ep->why, sizeof(ep->why), "%s", why);
 }
 
-struct ch_tcp_link *ch_tcp_link_called(struct ch_net *net, uint32_t pe)
+struct ch_tcp_link *ch_tcp_link_called(struct ch_endpoint *ep, uint32_t pe)
 {
-    struct ch_tcp_link *link = net->links[pe] != NULL ? net->links[pe] : link_new(net, pe);
+    struct ch_tcp_link *link = ep->links[pe] != NULL ? ep->links[pe] : link_new(ep, pe);
 
-    if (link == NULL)
-        ch_tcp_remember(net, CHORUS_ERR_SYSTEM, "tcp: no memory for a connection");
+    if (link == NULL) ch_tcp_remember(ep, CHORUS_ERR_SYSTEM, "tcp: no memory for a connection");
     return link;
 }
 
-struct ch_tcp_link *ch_tcp_link_of(struct ch_net *net, uint32_t pe)
+struct ch_tcp_link *ch_tcp_link_of(struct ch_endpoint *ep, uint32_t pe)
 {
-    struct ch_tcp_link *link = net->links[pe];
+    struct ch_tcp_link *link = ep->links[pe];
 
     if (link == NULL) {
-        link = ch_tcp_link_called(net, pe);
+        link = ch_tcp_link_called(ep, pe);
         if (link == NULL) return NULL;
         link->state = CH_TCP_DIALING;
-        ch_tcp_dial(net, link);
+        ch_tcp_dial(ep, link);
     }
     if (link->state == CH_TCP_GONE)
-        ch_tcp_fail(net, link, CHORUS_ERR_ABORTED, "the PE has left the job");
+        ch_tcp_fail(ep, link, CHORUS_ERR_ABORTED, "the PE has left the job");
     return link->state == CH_TCP_FAILED ? NULL : link;
 }
 
-static void forget_up(struct ch_net *net, uint32_t pe)
+static void forget_up(struct ch_endpoint *ep, uint32_t pe)
 {
-    for (uint32_t i = 0; i < net->n_up; i++)
-        if (net->up[i] == pe) net->up[i] = net->up[--net->n_up];
+    for (uint32_t i = 0; i < ep->n_up; i++)
+        if (ep->up[i] == pe) ep->up[i] = ep->up[--ep->n_up];
 }
 
-void ch_tcp_link_end(struct ch_net *net, struct ch_tcp_link *link, enum ch_tcp_state state)
+void ch_tcp_link_end(struct ch_endpoint *ep, struct ch_tcp_link *link, enum ch_tcp_state state)
 {
-    if (link->state == CH_TCP_DIALING || link->state == CH_TCP_WAITING) net->n_calls--;
-    forget_up(net, link->pe);
+    if (link->state == CH_TCP_DIALING || link->state == CH_TCP_WAITING) ep->n_calls--;
+    forget_up(ep, link->pe);
     ch_tcp_call_end(&link->dial);
-    ch_tcp_channels_end(net, link);
+    ch_tcp_channels_end(ep, link);
     if (link->fd >= 0) (void)close(link->fd);
     link->fd = -1;
     link->state = state;
@@ -92,18 +91,18 @@ void ch_tcp_link_end(struct ch_net *net, struct ch_tcp_link *link, enum ch_tcp_s
     link->sent = link->done = link->asked = link->posted;
 }
 
-void ch_tcp_fail(struct ch_net *net, struct ch_tcp_link *link, chorus_status code,
+void ch_tcp_fail(struct ch_endpoint *ep, struct ch_tcp_link *link, chorus_status code,
                  const char *format, ...)
 {
-    char why[CH_NET_WHY_BYTES], message[sizeof(net->why)], reason[240];
+    char why[CH_LINK_WHY_BYTES], message[sizeof(ep->why)], reason[240];
     va_list args;
 
     va_start(args, format);
     (void)vsnprintf(reason, sizeof(reason), format, args);
     va_end(args);
-    ch_tcp_where(net, link->pe, why);
+    ch_tcp_where(ep, link->pe, why);
     (void)snprintf(message, sizeof(message), "PE %u on host %s (%s): %s", link->pe,
-                   net->terms.hosts != NULL ? net->terms.hosts[link->pe] : "?", why, reason);
-    ch_tcp_remember(net, code, message);
-    ch_tcp_link_end(net, link, CH_TCP_FAILED);
+                   ep->terms.hosts != NULL ? ep->terms.hosts[link->pe] : "?", why, reason);
+    ch_tcp_remember(ep, code, message);
+    ch_tcp_link_end(ep, link, CH_TCP_FAILED);
 }

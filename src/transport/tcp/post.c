@@ -10,45 +10,37 @@
 #define BUSY_NS (5 * CH_NS_PER_US)
 
 /* A slot for an operation. Null: the link has failed. */
-static struct ch_tcp_slot *post(struct ch_net *net, uint32_t ctx, uint32_t pe,
+static struct ch_tcp_slot *post(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
                                 enum ch_frame_kind kind, const void *there)
 {
-    struct ch_tcp_link *link = ch_tcp_link_of(net, pe);
-    struct ch_tcp_slot *slot = link != NULL ? ch_tcp_slot_new(net, link) : NULL;
+    struct ch_tcp_link *link = ch_tcp_link_of(ep, pe);
+    struct ch_tcp_slot *slot = link != NULL ? ch_tcp_slot_new(ep, link) : NULL;
 
     if (slot == NULL) return NULL;
     slot->head.kind = (uint8_t)kind;
     slot->head.there = (uintptr_t)there;
-    link->ctx_posted[ch_net_count_of(ctx, CH_TCP_CTXS)] = slot->serial;
+    link->ctx_posted[ch_link_counter_of(ctx, CH_TCP_CTXS)] = slot->serial;
     return slot;
 }
 
-void ch_tcp_put(struct ch_net *net, uint32_t ctx, uint32_t pe, char *there, const void *src,
-                size_t bytes)
+chorus_status ch_tcp_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, char *there,
+                         const void *src, size_t bytes)
 {
-    struct ch_tcp_slot *slot = post(net, ctx, pe, CH_FRAME_PUT, there);
+    struct ch_tcp_slot *slot = post(ep, ctx, pe, CH_FRAME_PUT, there);
 
-    if (slot == NULL) return;
+    if (slot == NULL) return CHORUS_OK;
     slot->head.value = bytes;
     if (bytes <= CH_TCP_SMALL) {
         ch_get_bytes(slot->small, src, bytes);
         slot->small_bytes = bytes;
     } else {
-        struct ch_tcp_link *link = net->links[pe];
+        struct ch_tcp_link *link = ep->links[pe];
 
-        ch_tcp_slot_body(net, link, slot, src, bytes);
-        link->ctx_borrowed[ch_net_count_of(ctx, CH_TCP_CTXS)] = slot->serial;
-        link->ctx_divided[ch_net_count_of(ctx, CH_TCP_CTXS)] = link->n_divided;
+        ch_tcp_slot_body(ep, link, slot, src, bytes);
+        link->ctx_borrowed[ch_link_counter_of(ctx, CH_TCP_CTXS)] = slot->serial;
+        link->ctx_divided[ch_link_counter_of(ctx, CH_TCP_CTXS)] = link->n_divided;
     }
-}
-
-void ch_tcp_say(struct ch_net *net, uint32_t ctx, uint32_t pe, uint64_t *there, uint64_t value)
-{
-    struct ch_tcp_slot *slot = post(net, ctx, pe, CH_FRAME_SAY, there);
-
-    if (slot == NULL) return;
-    slot->head.value = value;
-    ch_tcp_flush(net, net->links[pe]);
+    return CHORUS_OK;
 }
 
 /* The reply to the link's last operation is stored at dst; it also confirms all earlier
@@ -61,50 +53,76 @@ static void expect(struct ch_tcp_link *link, void *dst, size_t bytes)
     link->asked = link->posted;
 }
 
-void ch_tcp_get(struct ch_net *net, uint32_t ctx, uint32_t pe, void *dst, const char *there,
-                size_t bytes)
+chorus_status ch_tcp_get(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, void *dst,
+                         const char *there, size_t bytes)
 {
-    struct ch_tcp_slot *slot = post(net, ctx, pe, CH_FRAME_GET, there);
+    struct ch_tcp_slot *slot = post(ep, ctx, pe, CH_FRAME_GET, there);
 
-    if (slot == NULL) return;
+    if (slot == NULL) return CHORUS_OK;
     slot->head.value = bytes;
-    expect(net->links[pe], dst, bytes);
+    expect(ep->links[pe], dst, bytes);
+    return CHORUS_OK;
 }
 
 /* No thread here waits for an operation without a result, but the peer may: it is sent at once,
  * unless it is part of a series, which is sent together with the next operation. */
-static void flush_unless_busy(struct ch_net *net, struct ch_tcp_link *link)
+static void flush_unless_busy(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     const uint64_t now_ns = ch_clock_ns();
 
-    if (now_ns - link->amo_ns >= BUSY_NS) ch_tcp_flush(net, link);
+    if (now_ns - link->amo_ns >= BUSY_NS) ch_tcp_flush(ep, link);
     link->amo_ns = now_ns;
 }
 
-void ch_tcp_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, void *there,
-                size_t bytes, uint64_t value, uint64_t compare, uint64_t *fetched_out)
+chorus_status ch_tcp_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum ch_amo op,
+                         void *there, size_t bytes, uint64_t value, uint64_t compare,
+                         uint64_t *fetched_out)
 {
     const struct ch_frame_operands operands = {value, compare};
-    struct ch_tcp_slot *slot = post(net, ctx, pe, CH_FRAME_AMO, there);
+    struct ch_tcp_slot *slot = post(ep, ctx, pe, CH_FRAME_AMO, there);
 
-    if (slot == NULL) return;
+    if (slot == NULL) return CHORUS_OK;
     slot->head.op = (uint8_t)op;
     slot->head.width = (uint8_t)bytes;
     slot->head.wants_reply = fetched_out != NULL;
     memcpy(slot->small, &operands, sizeof(operands));
     slot->small_bytes = sizeof(operands);
     if (fetched_out != NULL)
-        expect(net->links[pe], fetched_out, sizeof(*fetched_out));
+        expect(ep->links[pe], fetched_out, sizeof(*fetched_out));
     else
-        flush_unless_busy(net, net->links[pe]);
+        flush_unless_busy(ep, ep->links[pe]);
+    return CHORUS_OK;
 }
 
-typedef bool (*is_over_fn)(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx);
+static void post_word(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, uint64_t *word,
+                      uint64_t value)
+{
+    struct ch_tcp_slot *slot = post(ep, ctx, pe, CH_FRAME_WORD, word);
+
+    if (slot == NULL) return;
+    slot->head.value = value;
+    ch_tcp_flush(ep, ep->links[pe]);
+}
+
+/* One system call sends both frames. */
+chorus_status ch_tcp_put_signal(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
+                                const struct ch_put_signal *put)
+{
+    if (put->bytes != 0) CH_TRY(ch_tcp_put(ep, ctx, pe, put->dest, put->source, put->bytes));
+    if (put->op == CH_AMO_SET)
+        post_word(ep, ctx, pe, put->word, put->value);
+    else
+        CH_TRY(ch_tcp_amo(ep, ctx, pe, put->op, put->word, sizeof(*put->word), put->value, 0,
+                          NULL));
+    return CHORUS_OK;
+}
+
+typedef bool (*is_over_fn)(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t ctx);
 
 /* Request a reply, which confirms all operations so far. */
-static bool ask(struct ch_net *net, struct ch_tcp_link *link)
+static bool ask(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
-    struct ch_tcp_slot *slot = ch_tcp_slot_new(net, link);
+    struct ch_tcp_slot *slot = ch_tcp_slot_new(ep, link);
 
     if (slot == NULL) return false;
     slot->head.kind = CH_FRAME_ASK;
@@ -114,7 +132,7 @@ static bool ask(struct ch_net *net, struct ch_tcp_link *link)
 
 /* A blocking put takes the request along if a quiet followed each of those before it: the peer
  * then gets one message in place of two. */
-static void ask_early(struct ch_net *net, struct ch_tcp_link *link)
+static void ask_early(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     if (link->quiet.counted == link->posted) return;
     link->quiet.n_sent++;
@@ -122,7 +140,7 @@ static void ask_early(struct ch_net *net, struct ch_tcp_link *link)
     if (link->quiet.n_sent > 1)
         link->quiet.n_pairs = 0;
     else if (link->quiet.n_pairs == CH_TCP_PAIRS && !ch_tcp_is_pending_full(link))
-        (void)ask(net, link);
+        (void)ask(ep, link);
     link->quiet.counted = link->posted;
 }
 
@@ -141,49 +159,49 @@ static void learn(struct ch_tcp_link *link, uint64_t last)
     link->quiet.n_sent = 0;
 }
 
-static bool is_sent(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx)
+static bool is_sent(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t ctx)
 {
-    const uint32_t count = ch_net_count_of(ctx, CH_TCP_CTXS);
+    const uint32_t count = ch_link_counter_of(ctx, CH_TCP_CTXS);
 
-    ask_early(net, link);
-    ch_tcp_flush(net, link);
+    ask_early(ep, link);
+    ch_tcp_flush(ep, link);
     return link->sent >= link->ctx_borrowed[count] &&
            ch_tcp_channels_sent(link, link->ctx_divided[count]);
 }
 
 /* Request a reply, unless one is requested already. */
-static bool is_done(struct ch_net *net, struct ch_tcp_link *link, uint32_t ctx)
+static bool is_done(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t ctx)
 {
-    const uint32_t count = ch_net_count_of(ctx, CH_TCP_CTXS);
+    const uint32_t count = ch_link_counter_of(ctx, CH_TCP_CTXS);
     const uint64_t last = link->ctx_posted[count];
 
     learn(link, last);
     /* A thread may still have to count a part that the peer has received. */
     if (link->done >= last) return ch_tcp_channels_sent(link, link->ctx_divided[count]);
-    if (link->asked < last && !ch_tcp_is_pending_full(link) && !ask(net, link)) return false;
-    ch_tcp_flush(net, link);
+    if (link->asked < last && !ch_tcp_is_pending_full(link) && !ask(ep, link)) return false;
+    ch_tcp_flush(ep, link);
     return link->done >= last && ch_tcp_channels_sent(link, link->ctx_divided[count]);
 }
 
-static bool is_over(struct ch_net *net, uint32_t ctx, uint32_t pe, is_over_fn what)
+static bool is_over(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, is_over_fn what)
 {
     bool over = true;
-    const uint32_t lo = pe == CH_NET_ALL ? 0 : pe,
-                   hi = pe == CH_NET_ALL ? net->terms.n : pe + 1;
+    const uint32_t lo = pe == CH_LINK_ALL ? 0 : pe,
+                   hi = pe == CH_LINK_ALL ? ep->terms.n : pe + 1;
 
     for (uint32_t i = lo; i < hi; i++)
-        if (net->links[i] != NULL) over &= what(net, net->links[i], ctx);
-    return over && net->status == CHORUS_OK;
+        if (ep->links[i] != NULL) over &= what(ep, ep->links[i], ctx);
+    return over && ep->status == CHORUS_OK;
 }
 
-bool ch_tcp_is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe)
+bool ch_tcp_is_sent(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
-    return is_over(net, ctx, pe, is_sent);
+    return is_over(ep, ctx, pe, is_sent);
 }
 
-bool ch_tcp_is_done(struct ch_net *net, uint32_t ctx, uint32_t pe)
+bool ch_tcp_is_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
-    return is_over(net, ctx, pe, is_done);
+    return is_over(ep, ctx, pe, is_done);
 }
 
 /* Will memory of the caller be read or written? A thread may still have to count a part whose
@@ -202,10 +220,10 @@ static bool uses_memory(const struct ch_tcp_link *link)
 
 /* Bytes of a frame cannot be taken back from a connection, nor those of a reply be left out of
  * it, so the connection ends. */
-void ch_tcp_abandon(struct ch_net *net, uint32_t pe)
+void ch_tcp_abandon(struct ch_endpoint *ep, uint32_t pe)
 {
-    struct ch_tcp_link *link = net->links[pe];
+    struct ch_tcp_link *link = ep->links[pe];
 
     if (link != NULL && uses_memory(link))
-        ch_tcp_fail(net, link, CHORUS_ERR_TIMEOUT, "%s", CH_NET_ABANDONED);
+        ch_tcp_fail(ep, link, CHORUS_ERR_TIMEOUT, "%s", CH_LINK_ABANDONED);
 }

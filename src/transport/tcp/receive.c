@@ -17,19 +17,19 @@ enum { READS = 8 };
 /* The result of handling the first frame. */
 enum step { DONE, INCOMPLETE, BAD };
 
-static enum step refuse(struct ch_net *net, struct ch_tcp_link *link,
+static enum step refuse(struct ch_endpoint *ep, struct ch_tcp_link *link,
                         const struct ch_frame *head, const char *what)
 {
-    ch_tcp_fail(net, link, CHORUS_ERR_SYSTEM,
+    ch_tcp_fail(ep, link, CHORUS_ERR_SYSTEM,
                 "it sent a frame of kind %u for %llu (value %llu) that %s", head->kind,
                 (unsigned long long)head->there, (unsigned long long)head->value, what);
     return BAD;
 }
 
-static enum step refuse_place(struct ch_net *net, struct ch_tcp_link *link,
+static enum step refuse_place(struct ch_endpoint *ep, struct ch_tcp_link *link,
                               const struct ch_frame *head)
 {
-    return refuse(net, link, head, "names no attached memory");
+    return refuse(ep, link, head, "names no attached memory");
 }
 
 static size_t buffered(const struct ch_tcp_link *link)
@@ -68,7 +68,7 @@ static bool is_busy(struct ch_tcp_link *link)
 
 /* Receive a body to dst: from the buffer if it is small, otherwise from the buffer and then
  * from the socket, and parts of it by channels. */
-static enum step take_body(struct ch_net *net, struct ch_tcp_link *link,
+static enum step take_body(struct ch_endpoint *ep, struct ch_tcp_link *link,
                            const struct ch_frame *head, void *dst)
 {
     const size_t bytes =
@@ -91,44 +91,43 @@ static enum step take_body(struct ch_net *net, struct ch_tcp_link *link,
     link->place = (char *)dst + (bytes - link->left);
     link->is_divided = head->parts != 0;
     if (link->is_divided)
-        ch_tcp_channels_expect(net, link, dst, head->value);
+        ch_tcp_channels_expect(ep, link, dst, head->value);
     else
-        ch_tcp_channels_wake(net, link, head->value);
+        ch_tcp_channels_wake(ep, link, head->value);
     link->lo += sizeof(struct ch_frame) + (bytes - link->left);
     if (link->left == 0 && !link->is_divided) finish_body(link);
     return DONE;
 }
 
-static enum step do_put(struct ch_net *net, struct ch_tcp_link *link,
+static enum step do_put(struct ch_endpoint *ep, struct ch_tcp_link *link,
                         const struct ch_frame *head)
 {
-    if (!ch_parts_hold(&net->parts, head->there, head->value))
-        return refuse_place(net, link, head);
+    if (!ch_parts_hold(&ep->parts, head->there, head->value))
+        return refuse_place(ep, link, head);
     if (!ch_tcp_is_wanted(link, head))
-        return take_body(net, link, head, (void *)(uintptr_t)head->there);
+        return take_body(ep, link, head, (void *)(uintptr_t)head->there);
     link->wanted.state = CH_TCP_ARRIVING;
-    return take_body(net, link, head, link->wanted.dst); /* none is small */
+    return take_body(ep, link, head, link->wanted.dst); /* none is small */
 }
 
-static enum step do_say(struct ch_net *net, struct ch_tcp_link *link,
-                        const struct ch_frame *head)
+static enum step do_word(struct ch_endpoint *ep, struct ch_tcp_link *link,
+                         const struct ch_frame *head)
 {
-    if (!ch_frame_say(&net->parts, head)) return refuse_place(net, link, head);
+    if (!ch_frame_word(&ep->parts, head)) return refuse_place(ep, link, head);
     link->lo += sizeof(*head);
     return DONE;
 }
 
-static enum step reply(struct ch_net *net, struct ch_tcp_link *link,
+static enum step reply(struct ch_endpoint *ep, struct ch_tcp_link *link,
                        const struct ch_frame *head, const void *body, size_t bytes)
 {
     struct ch_tcp_slot *slot = ch_tcp_slot_reply(link);
 
-    if (slot == NULL)
-        return refuse(net, link, head, "exceeds the number of requests at a time");
+    if (slot == NULL) return refuse(ep, link, head, "exceeds the number of requests at a time");
     slot->head.kind = CH_FRAME_REPLY;
     slot->head.value = bytes;
     if (bytes > CH_TCP_SMALL) {
-        ch_tcp_slot_body(net, link, slot, body, bytes);
+        ch_tcp_slot_body(ep, link, slot, body, bytes);
     } else {
         ch_get_bytes(slot->small, body, bytes);
         slot->small_bytes = bytes;
@@ -136,16 +135,16 @@ static enum step reply(struct ch_net *net, struct ch_tcp_link *link,
     return DONE;
 }
 
-static enum step do_get(struct ch_net *net, struct ch_tcp_link *link,
+static enum step do_get(struct ch_endpoint *ep, struct ch_tcp_link *link,
                         const struct ch_frame *head)
 {
-    if (!ch_parts_hold(&net->parts, head->there, head->value))
-        return refuse_place(net, link, head);
+    if (!ch_parts_hold(&ep->parts, head->there, head->value))
+        return refuse_place(ep, link, head);
     link->lo += sizeof(*head);
-    return reply(net, link, head, (const void *)(uintptr_t)head->there, head->value);
+    return reply(ep, link, head, (const void *)(uintptr_t)head->there, head->value);
 }
 
-static enum step do_amo(struct ch_net *net, struct ch_tcp_link *link,
+static enum step do_amo(struct ch_endpoint *ep, struct ch_tcp_link *link,
                         const struct ch_frame *head)
 {
     struct ch_frame_operands operands;
@@ -153,28 +152,28 @@ static enum step do_amo(struct ch_net *net, struct ch_tcp_link *link,
 
     if (buffered(link) < sizeof(*head) + sizeof(operands)) return INCOMPLETE;
     memcpy(&operands, link->in + link->lo + sizeof(*head), sizeof(operands));
-    if (!ch_frame_amo(&net->parts, head, &operands, &fetched))
-        return refuse_place(net, link, head);
+    if (!ch_frame_amo(&ep->parts, head, &operands, &fetched))
+        return refuse_place(ep, link, head);
     link->lo += sizeof(*head) + sizeof(operands);
     if (!head->wants_reply) return DONE;
-    return reply(net, link, head, &fetched, sizeof(fetched));
+    return reply(ep, link, head, &fetched, sizeof(fetched));
 }
 
-static enum step do_reply(struct ch_net *net, struct ch_tcp_link *link,
+static enum step do_reply(struct ch_endpoint *ep, struct ch_tcp_link *link,
                           const struct ch_frame *head)
 {
     const struct ch_tcp_pending *request = &link->pending[link->first_pending % CH_TCP_PENDING];
 
     if (link->first_pending == link->end_pending || request->bytes != head->value)
-        return refuse(net, link, head, "answers no request");
-    return take_body(net, link, head, request->dst);
+        return refuse(ep, link, head, "answers no request");
+    return take_body(ep, link, head, request->dst);
 }
 
-static enum step do_channels(struct ch_net *net, struct ch_tcp_link *link,
+static enum step do_channels(struct ch_endpoint *ep, struct ch_tcp_link *link,
                              const struct ch_frame *head)
 {
-    if (!ch_tcp_widened(net, link, head->value))
-        return refuse(net, link, head, "names channels that are not open");
+    if (!ch_tcp_widened(ep, link, head->value))
+        return refuse(ep, link, head, "names channels that are not open");
     link->lo += sizeof(*head);
     return DONE;
 }
@@ -185,36 +184,36 @@ static bool is_divided_well(const struct ch_tcp_link *link, const struct ch_fram
                                 ch_tcp_may_divide(link, head->value, head->parts));
 }
 
-static enum step do_frame(struct ch_net *net, struct ch_tcp_link *link)
+static enum step do_frame(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     struct ch_frame head;
 
     if (buffered(link) < sizeof(head)) return INCOMPLETE;
     memcpy(&head, link->in + link->lo, sizeof(head));
     if (!is_divided_well(link, &head))
-        return refuse(net, link, &head, "is divided into parts that it cannot have");
+        return refuse(ep, link, &head, "is divided into parts that it cannot have");
     switch (head.kind) {
     case CH_FRAME_PUT:
-        return do_put(net, link, &head);
-    case CH_FRAME_SAY:
-        return do_say(net, link, &head);
+        return do_put(ep, link, &head);
+    case CH_FRAME_WORD:
+        return do_word(ep, link, &head);
     case CH_FRAME_GET:
-        return do_get(net, link, &head);
+        return do_get(ep, link, &head);
     case CH_FRAME_AMO:
-        return do_amo(net, link, &head);
+        return do_amo(ep, link, &head);
     case CH_FRAME_ASK:
         link->lo += sizeof(head);
-        return reply(net, link, &head, NULL, 0);
+        return reply(ep, link, &head, NULL, 0);
     case CH_FRAME_REPLY:
-        return do_reply(net, link, &head);
+        return do_reply(ep, link, &head);
     case CH_FRAME_BYE:
         link->lo += sizeof(head);
         link->state = CH_TCP_GONE;
         return DONE;
     case CH_FRAME_CHANNELS:
-        return do_channels(net, link, &head);
+        return do_channels(ep, link, &head);
     default:
-        return refuse(net, link, &head, "is none");
+        return refuse(ep, link, &head, "is none");
     }
 }
 
@@ -228,12 +227,12 @@ static void place(struct ch_tcp_link *link, size_t placed)
 }
 
 /* Execute the frames in the buffer. False: the link has failed. */
-static bool do_frames(struct ch_net *net, struct ch_tcp_link *link)
+static bool do_frames(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     enum step step = DONE;
 
     while (step == DONE && link->state == CH_TCP_UP && !is_busy(link))
-        step = do_frame(net, link);
+        step = do_frame(ep, link);
     if (step == BAD) return false;
     memmove(link->in, link->in + link->lo, buffered(link));
     link->hi -= link->lo;
@@ -241,9 +240,9 @@ static bool do_frames(struct ch_net *net, struct ch_tcp_link *link)
     return true;
 }
 
-static void lose(struct ch_net *net, struct ch_tcp_link *link, const char *why)
+static void lose(struct ch_endpoint *ep, struct ch_tcp_link *link, const char *why)
 {
-    if (link->state != CH_TCP_GONE) ch_tcp_fail(net, link, CHORUS_ERR_ABORTED, "%s", why);
+    if (link->state != CH_TCP_GONE) ch_tcp_fail(ep, link, CHORUS_ERR_ABORTED, "%s", why);
 }
 
 /* Where the next bytes go: the rest of a body to its destination, a body that is expected next
@@ -267,27 +266,27 @@ static int aim(struct ch_tcp_link *link, size_t guess, struct iovec parts[3])
 }
 
 /* `got` more bytes have arrived. False: the link has failed. */
-static bool take(struct ch_net *net, struct ch_tcp_link *link, size_t guess, size_t got)
+static bool take(struct ch_endpoint *ep, struct ch_tcp_link *link, size_t guess, size_t got)
 {
     const size_t placed = got < link->left ? got : link->left;
 
     if (guess != 0) {
-        ch_tcp_wanted_sort(net, link, guess, got);
+        ch_tcp_wanted_sort(ep, link, guess, got);
     } else {
         place(link, placed);
         link->hi += got - placed;
     }
-    return do_frames(net, link);
+    return do_frames(ep, link);
 }
 
 /* Execute the frames behind a divided body if its channels have received their parts. False:
  * the link has failed, or must not be read yet: there may be no room for what arrives. */
-static bool may_read(struct ch_net *net, struct ch_tcp_link *link)
+static bool may_read(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     if (!link->is_divided || link->left != 0) return true;
     if (ch_tcp_waits(link)) return false;
-    net->has_moved = net->has_arrived = true;
-    return do_frames(net, link) && (!link->is_divided || link->left != 0);
+    ep->has_moved = ep->has_arrived = true;
+    return do_frames(ep, link) && (!link->is_divided || link->left != 0);
 }
 
 static void note_arrival(struct ch_tcp_link *link)
@@ -298,9 +297,9 @@ static void note_arrival(struct ch_tcp_link *link)
     link->heard_ns = now;
 }
 
-void ch_tcp_receive(struct ch_net *net, struct ch_tcp_link *link)
+void ch_tcp_receive(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
-    for (int i = 0; i < READS && may_read(net, link) && link->state == CH_TCP_UP; i++) {
+    for (int i = 0; i < READS && may_read(ep, link) && link->state == CH_TCP_UP; i++) {
         const size_t guess = ch_tcp_wanted_guess(link);
         struct iovec parts[3];
         const int n = aim(link, guess, parts);
@@ -311,15 +310,15 @@ void ch_tcp_receive(struct ch_net *net, struct ch_tcp_link *link)
         if (got < 0 && errno == EINTR) continue;
         if (got < 0 && errno == EAGAIN) break;
         if (got <= 0) {
-            lose(net, link, got == 0 ? CH_TCP_HAS_CLOSED : strerror(errno));
+            lose(ep, link, got == 0 ? CH_TCP_HAS_CLOSED : strerror(errno));
             return;
         }
         note_arrival(link);
-        net->has_moved = net->has_arrived = true;
-        if (!take(net, link, guess, (size_t)got)) return;
+        ep->has_moved = ep->has_arrived = true;
+        if (!take(ep, link, guess, (size_t)got)) return;
         for (int k = 0; k < n; k++)
             room += parts[k].iov_len;
         if ((size_t)got < room) break;
     }
-    ch_tcp_flush(net, link); /* replies */
+    ch_tcp_flush(ep, link); /* replies */
 }

@@ -19,15 +19,15 @@ static bool is_over(const struct ch_tcp_link *link)
 }
 
 /* The wait for room ends if the job ends, or if a peer accepts nothing. */
-static void give_up_late(struct ch_net *net, struct ch_tcp_link *link, uint64_t *start_ns)
+static void give_up_late(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64_t *start_ns)
 {
-    const uint64_t now = ch_clock_ns(), timeout = net->terms.options->timeout_ns;
+    const uint64_t now = ch_clock_ns(), timeout = ep->terms.options->timeout_ns;
 
     if (*start_ns == 0) *start_ns = now;
-    if (__atomic_load_n(&net->terms.door->aborted, __ATOMIC_RELAXED))
-        ch_tcp_fail(net, link, CHORUS_ERR_ABORTED, "the job is ending");
+    if (__atomic_load_n(&ep->terms.door->aborted, __ATOMIC_RELAXED))
+        ch_tcp_fail(ep, link, CHORUS_ERR_ABORTED, "the job is ending");
     else if (timeout != 0 && now - *start_ns > timeout)
-        ch_tcp_fail(net, link, CHORUS_ERR_TIMEOUT,
+        ch_tcp_fail(ep, link, CHORUS_ERR_TIMEOUT,
                     "it accepted no messages for %.3g s; is it stopped?",
                     (double)timeout / (double)CH_NS_PER_S);
 }
@@ -55,16 +55,16 @@ static bool is_full(const struct ch_tcp_link *link)
            ch_tcp_is_pending_full(link);
 }
 
-struct ch_tcp_slot *ch_tcp_slot_new(struct ch_net *net, struct ch_tcp_link *link)
+struct ch_tcp_slot *ch_tcp_slot_new(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     struct ch_tcp_slot *slot;
     uint64_t start_ns = 0;
 
     for (uint32_t steps = 1; is_full(link); steps++) {
-        ch_tcp_step(net);
+        ch_tcp_step(ep);
         if (steps % STEPS_PER_YIELD != 0) continue;
-        give_up_late(net, link, &start_ns);
-        ch_net_give_way(&net->terms);
+        give_up_late(ep, link, &start_ns);
+        ch_link_give_way(&ep->terms);
     }
     if (is_over(link)) return NULL;
     slot = append(link);
@@ -77,12 +77,12 @@ struct ch_tcp_slot *ch_tcp_slot_reply(struct ch_tcp_link *link)
     return link->end - link->first < CH_TCP_SLOTS ? append(link) : NULL;
 }
 
-void ch_tcp_slot_body(struct ch_net *net, struct ch_tcp_link *link, struct ch_tcp_slot *slot,
-                      const void *body, size_t bytes)
+void ch_tcp_slot_body(struct ch_endpoint *ep, struct ch_tcp_link *link,
+                      struct ch_tcp_slot *slot, const void *body, size_t bytes)
 {
     slot->body = body;
     slot->body_bytes = bytes;
-    slot->head.parts = ch_tcp_divide(net, link, body, bytes, &slot->body_bytes);
+    slot->head.parts = ch_tcp_divide(ep, link, body, bytes, &slot->body_bytes);
 }
 
 static size_t bytes_of(const struct ch_tcp_slot *slot)
@@ -145,7 +145,7 @@ static ssize_t pass(int fd, struct iovec *parts, size_t n, size_t bytes)
     return send(fd, all, bytes, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-void ch_tcp_flush(struct ch_net *net, struct ch_tcp_link *link)
+void ch_tcp_flush(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     struct iovec parts[PARTS];
 
@@ -157,10 +157,10 @@ void ch_tcp_flush(struct ch_net *net, struct ch_tcp_link *link)
         if (taken < 0 && errno == EINTR) continue;
         link->wants_room = taken < 0 ? errno == EAGAIN : (size_t)taken < bytes;
         if (taken >= 0) {
-            net->has_moved = true;
+            ep->has_moved = true;
             advance(link, (size_t)taken);
         } else if (errno != EAGAIN) {
-            ch_tcp_fail(net, link, CHORUS_ERR_ABORTED, "%s", strerror(errno));
+            ch_tcp_fail(ep, link, CHORUS_ERR_ABORTED, "%s", strerror(errno));
         }
         if (link->wants_room) return;
     }

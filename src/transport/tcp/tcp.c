@@ -27,59 +27,60 @@ enum { BYE_NAP_NS = 1000000 };
 
 /* ---- start and end ---- */
 
-static void tcp_close(struct ch_net *net);
+static void tcp_close(struct ch_endpoint *ep);
 
-void ch_tcp_watch(struct ch_net *net, int fd, uint64_t word, uint32_t before, uint32_t events)
+void ch_tcp_watch(struct ch_endpoint *ep, int fd, uint64_t word, uint32_t before,
+                  uint32_t events)
 {
     struct epoll_event event = {.events = events, .data.u64 = word};
     const int op = before == 0 ? EPOLL_CTL_ADD : events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
 
-    if (epoll_ctl(net->epoll, op, fd, &event) != 0)
-        ch_tcp_remember(net, CHORUS_ERR_SYSTEM, "tcp: epoll refuses another descriptor");
+    if (epoll_ctl(ep->epoll, op, fd, &event) != 0)
+        ch_tcp_remember(ep, CHORUS_ERR_SYSTEM, "tcp: epoll refuses another descriptor");
 }
 
-static chorus_status allocate(struct ch_net *net)
+static chorus_status allocate(struct ch_endpoint *ep)
 {
-    const uint32_t n = net->terms.n;
+    const uint32_t n = ep->terms.n;
 
-    net->epoll = net->spare = net->wake.fd = -1;
+    ep->epoll = ep->spare = ep->wake.fd = -1;
     for (uint32_t i = 0; i < CH_TCP_GUESTS; i++)
-        net->guests[i].fd = -1;
-    net->addresses = calloc(1, sizeof(*net->addresses));
-    net->cards = calloc(n, sizeof(*net->cards));
-    net->links = calloc(n, sizeof(struct ch_tcp_link *));
-    net->up = calloc(n, sizeof(*net->up));
-    if (net->addresses == NULL || net->cards == NULL || net->links == NULL || net->up == NULL)
+        ep->guests[i].fd = -1;
+    ep->addresses = calloc(1, sizeof(*ep->addresses));
+    ep->cards = calloc(n, sizeof(*ep->cards));
+    ep->links = calloc(n, sizeof(struct ch_tcp_link *));
+    ep->up = calloc(n, sizeof(*ep->up));
+    if (ep->addresses == NULL || ep->cards == NULL || ep->links == NULL || ep->up == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: no memory for %u PEs", n);
-    net->epoll = epoll_create1(EPOLL_CLOEXEC);
-    if (net->epoll < 0)
+    ep->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (ep->epoll < 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: cannot make an epoll descriptor: %s%s",
                        strerror(errno), errno == EMFILE ? "; " CH_LIMIT_ADVICE : "");
-    ch_tcp_spare(net);
+    ch_tcp_spare(ep);
     return CHORUS_OK;
 }
 
-static chorus_status tcp_open(const struct ch_net_terms *terms, struct ch_net **net_out)
+static chorus_status tcp_open(const struct ch_link_terms *terms, struct ch_endpoint **ep_out)
 {
-    struct ch_net *net = calloc(1, sizeof(*net));
+    struct ch_endpoint *ep = calloc(1, sizeof(*ep));
     chorus_status st;
 
-    if (net == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: no memory for a network");
-    net->terms = *terms;
-    CH_TRY_GOTO(st, allocate(net), out_close);
+    if (ep == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: no memory for a network");
+    ep->terms = *terms;
+    CH_TRY_GOTO(st, allocate(ep), out_close);
     if (sodium_init() < 0) {
         st = CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: libsodium has no source of random numbers");
         goto out_close;
     }
-    CH_TRY_GOTO(st, ch_tcp_addresses_find(terms->options->net, terms->listen, net->addresses),
+    CH_TRY_GOTO(st, ch_tcp_addresses_find(terms->options->net, terms->listen, ep->addresses),
                 out_close);
-    CH_TRY_GOTO(st, ch_tcp_listen(net, &net->addresses->card.port), out_close);
-    net->addresses->card.channels = (uint16_t)ch_tcp_channels_choose(net);
-    *net_out = net;
+    CH_TRY_GOTO(st, ch_tcp_listen(ep, &ep->addresses->card.port), out_close);
+    ep->addresses->card.channels = (uint16_t)ch_tcp_channels_choose(ep);
+    *ep_out = ep;
     return CHORUS_OK;
 
 out_close:
-    tcp_close(net);
+    tcp_close(ep);
     return st;
 }
 
@@ -91,268 +92,271 @@ static bool is_sending(const struct ch_tcp_link *link)
 /* Inform the peer that this end of the connection is no failure, and read what it has sent:
  * closing a socket with unread bytes would report a failure to the peer, and might discard
  * bytes that are in flight. */
-static void say_bye(struct ch_net *net)
+static void say_bye(struct ch_endpoint *ep)
 {
     const uint64_t start_ns = ch_clock_ns();
     const struct timespec nap = {0, BYE_NAP_NS};
 
-    for (uint32_t i = 0; i < net->n_up; i++) {
-        struct ch_tcp_link *link = net->links[net->up[i]];
+    for (uint32_t i = 0; i < ep->n_up; i++) {
+        struct ch_tcp_link *link = ep->links[ep->up[i]];
         struct ch_tcp_slot *slot = ch_tcp_slot_reply(link);
 
         if (slot != NULL) slot->head.kind = CH_FRAME_BYE;
     }
     for (bool is_full = true; is_full && ch_clock_ns() - start_ns < BYE_NS;) {
-        ch_tcp_step(net);
+        ch_tcp_step(ep);
         is_full = false;
-        for (uint32_t i = 0; i < net->n_up; i++)
-            is_full |= is_sending(net->links[net->up[i]]);
+        for (uint32_t i = 0; i < ep->n_up; i++)
+            is_full |= is_sending(ep->links[ep->up[i]]);
         if (is_full) (void)nanosleep(&nap, NULL);
     }
 }
 
-static void tcp_close(struct ch_net *net)
+static void tcp_close(struct ch_endpoint *ep)
 {
-    if (net == NULL) return;
-    if (net->status == CHORUS_OK) say_bye(net);
-    ch_tcp_channels_stop(net);
+    if (ep == NULL) return;
+    if (ep->status == CHORUS_OK) say_bye(ep);
+    ch_tcp_channels_stop(ep);
     for (uint32_t i = 0; i < CH_TCP_GUESTS; i++)
-        ch_tcp_call_end(&net->guests[i]);
-    for (uint32_t pe = 0; net->links != NULL && pe < net->terms.n; pe++)
-        ch_tcp_link_free(net->links[pe]);
-    ch_tcp_listen_end(net);
-    if (net->epoll >= 0) (void)close(net->epoll);
-    if (net->spare >= 0) (void)close(net->spare);
-    sodium_memzero(net->terms.secret, sizeof(net->terms.secret));
-    ch_parts_free(&net->parts);
-    free(net->addresses);
-    free(net->cards);
-    free(net->links);
-    free(net->up);
-    free(net);
+        ch_tcp_call_end(&ep->guests[i]);
+    for (uint32_t pe = 0; ep->links != NULL && pe < ep->terms.n; pe++)
+        ch_tcp_link_free(ep->links[pe]);
+    ch_tcp_listen_end(ep);
+    if (ep->epoll >= 0) (void)close(ep->epoll);
+    if (ep->spare >= 0) (void)close(ep->spare);
+    sodium_memzero(ep->terms.secret, sizeof(ep->terms.secret));
+    ch_parts_free(&ep->parts);
+    free(ep->addresses);
+    free(ep->cards);
+    free(ep->links);
+    free(ep->up);
+    free(ep);
 }
 
-static uint32_t tcp_caps(const struct ch_net *net)
+static uint32_t tcp_caps(const struct ch_endpoint *ep)
 {
-    (void)net;
-    return CH_NET_IN_ORDER;
+    (void)ep;
+    return CH_LINK_IN_ORDER;
 }
 
-static void tcp_card(const struct ch_net *net, char card_out[CH_NET_CARD_BYTES])
+static void tcp_card(const struct ch_endpoint *ep, char card_out[CH_LINK_ADDRESS_BYTES])
 {
-    memset(card_out, 0, CH_NET_CARD_BYTES);
-    memcpy(card_out, &net->addresses->card, sizeof(net->addresses->card));
+    memset(card_out, 0, CH_LINK_ADDRESS_BYTES);
+    memcpy(card_out, &ep->addresses->card, sizeof(ep->addresses->card));
 }
 
-static chorus_status tcp_meet(struct ch_net *net, const char (*cards)[CH_NET_CARD_BYTES])
+static chorus_status tcp_meet(struct ch_endpoint *ep,
+                              const char (*cards)[CH_LINK_ADDRESS_BYTES])
 {
-    for (uint32_t pe = 0; pe < net->terms.n; pe++)
-        memcpy(&net->cards[pe], cards[pe], sizeof(net->cards[pe]));
+    for (uint32_t pe = 0; pe < ep->terms.n; pe++)
+        memcpy(&ep->cards[pe], cards[pe], sizeof(ep->cards[pe]));
     return CHORUS_OK;
 }
 
-static chorus_status tcp_attach(struct ch_net *net, void *base, size_t bytes, uint64_t *key_out)
+static chorus_status tcp_attach(struct ch_endpoint *ep, void *base, size_t bytes,
+                                uint64_t *key_out)
 {
     *key_out = 0;
-    return ch_parts_add(&net->parts, (struct ch_part){.base = (uintptr_t)base, .bytes = bytes});
+    return ch_parts_add(&ep->parts, (struct ch_part){.base = (uintptr_t)base, .bytes = bytes});
 }
 
-static void tcp_detach(struct ch_net *net, void *base)
+static void tcp_detach(struct ch_endpoint *ep, void *base)
 {
     struct ch_part part;
 
-    (void)ch_parts_remove(&net->parts, (uintptr_t)base, &part);
+    (void)ch_parts_remove(&ep->parts, (uintptr_t)base, &part);
 }
 
 /* ---- progress ---- */
 
-static void check(struct ch_net *net)
+static void check(struct ch_endpoint *ep)
 {
     const uint64_t now = ch_clock_ns();
 
-    if (now - net->checked_ns < CH_TCP_CHECK_NS) return;
-    net->checked_ns = now;
-    ch_tcp_calls_check(net, now);
-    ch_tcp_spare(net);
-    for (uint32_t i = net->n_up; i-- > 0;) {
-        struct ch_tcp_link *link = net->links[net->up[i]];
+    if (now - ep->checked_ns < CH_TCP_CHECK_NS) return;
+    ep->checked_ns = now;
+    ch_tcp_calls_check(ep, now);
+    ch_tcp_spare(ep);
+    for (uint32_t i = ep->n_up; i-- > 0;) {
+        struct ch_tcp_link *link = ep->links[ep->up[i]];
 
-        if (ch_tcp_is_silent(net, link->fd, &link->silent_at_ns, now) ||
-            ch_tcp_channels_silent(net, link, now))
-            ch_tcp_fail(net, link, CHORUS_ERR_ABORTED,
+        if (ch_tcp_is_silent(ep, link->fd, &link->silent_at_ns, now) ||
+            ch_tcp_channels_silent(ep, link, now))
+            ch_tcp_fail(ep, link, CHORUS_ERR_ABORTED,
                         "its host no longer answers; is the link down?");
     }
 }
 
-static void link_step(struct ch_net *net, struct ch_tcp_link *link)
+static void link_step(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
-    if (link->state == CH_TCP_UP) ch_tcp_flush(net, link);
-    if (link->state == CH_TCP_UP) ch_tcp_receive(net, link);
-    if (link->state == CH_TCP_DIALING) ch_tcp_dial_step(net, link);
+    if (link->state == CH_TCP_UP) ch_tcp_flush(ep, link);
+    if (link->state == CH_TCP_UP) ch_tcp_receive(ep, link);
+    if (link->state == CH_TCP_DIALING) ch_tcp_dial_step(ep, link);
     if (link->state != CH_TCP_GONE || link->fd < 0) return;
     if (link->first_pending != link->end_pending)
-        ch_tcp_fail(net, link, CHORUS_ERR_ABORTED, "the PE has left the job");
+        ch_tcp_fail(ep, link, CHORUS_ERR_ABORTED, "the PE has left the job");
     else
-        ch_tcp_link_end(net, link, CH_TCP_GONE);
+        ch_tcp_link_end(ep, link, CH_TCP_GONE);
 }
 
 /* Threads of channels have woken this one; ch_tcp_channels_look finds out what they did. */
-static void drain_wake(const struct ch_net *net)
+static void drain_wake(const struct ch_endpoint *ep)
 {
     uint64_t count;
 
-    if (read(net->wake.fd, &count, sizeof(count)) < 0) return; /* another thread was faster */
+    if (read(ep->wake.fd, &count, sizeof(count)) < 0) return; /* another thread was faster */
 }
 
-static void handle(struct ch_net *net, uint32_t what, uint32_t index)
+static void handle(struct ch_endpoint *ep, uint32_t what, uint32_t index)
 {
     struct ch_tcp_link *link;
 
     switch (what) {
     case CH_TCP_WATCH_LISTENER:
-        ch_tcp_accept(net, index);
+        ch_tcp_accept(ep, index);
         return;
     case CH_TCP_WATCH_GUEST:
-        ch_tcp_guest_step(net, &net->guests[index]);
+        ch_tcp_guest_step(ep, &ep->guests[index]);
         return;
     case CH_TCP_WATCH_WAKE:
-        drain_wake(net);
+        drain_wake(ep);
         return;
     case CH_TCP_WATCH_CHANNEL:
-        link = net->links[index / CH_TCP_PARTS_MAX];
-        if (link != NULL) ch_tcp_widen_step(net, link, index % CH_TCP_PARTS_MAX);
+        link = ep->links[index / CH_TCP_PARTS_MAX];
+        if (link != NULL) ch_tcp_widen_step(ep, link, index % CH_TCP_PARTS_MAX);
         return;
     default:
-        if (net->links[index] != NULL) link_step(net, net->links[index]);
+        if (ep->links[index] != NULL) link_step(ep, ep->links[index]);
     }
 }
 
 /* The links that epoll reports. */
-static void attend(struct ch_net *net)
+static void attend(struct ch_endpoint *ep)
 {
     struct epoll_event events[EVENTS];
-    const int n = epoll_wait(net->epoll, events, EVENTS, 0);
+    const int n = epoll_wait(ep->epoll, events, EVENTS, 0);
 
     for (int i = 0; i < n; i++)
-        handle(net, (uint32_t)(events[i].data.u64 >> 32), (uint32_t)events[i].data.u64);
-    check(net);
+        handle(ep, (uint32_t)(events[i].data.u64 >> 32), (uint32_t)events[i].data.u64);
+    check(ep);
 }
 
 /* 0: epoll no longer watches the link. */
-static void watch_link(struct ch_net *net, struct ch_tcp_link *link, uint32_t events)
+static void watch_link(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t events)
 {
     if (link->watched == events) return;
-    ch_tcp_watch(net, link->fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), link->watched,
+    ch_tcp_watch(ep, link->fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), link->watched,
                  events);
     link->watched = events;
 }
 
 /* Read the only link directly. */
-static void step_one(struct ch_net *net, struct ch_tcp_link *link)
+static void step_one(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
-    if (net->visits % LOOK == 0 && !net->wake.is_watched) watch_link(net, link, 0);
-    link_step(net, link);
+    if (ep->visits % LOOK == 0 && !ep->wake.is_watched) watch_link(ep, link, 0);
+    link_step(ep, link);
 }
 
 /* epoll reports what arrives on the link; channels that have received their parts are noticed
  * here. */
-static void step_among(struct ch_net *net, struct ch_tcp_link *link)
+static void step_among(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     if (link->is_divided && link->left == 0)
-        link_step(net, link);
+        link_step(ep, link);
     else if ((link->watched & EPOLLIN) == 0)
-        watch_link(net, link, link->watched | EPOLLIN);
-    ch_tcp_flush(net, link);
+        watch_link(ep, link, link->watched | EPOLLIN);
+    ch_tcp_flush(ep, link);
 }
 
-void ch_tcp_step(struct ch_net *net)
+void ch_tcp_step(struct ch_endpoint *ep)
 {
-    ch_tcp_channels_look(net);
-    if (net->visits++ % LOOK == 0 || net->n_calls > 0 || net->n_up > 1) attend(net);
-    if (net->n_up == 1) {
-        step_one(net, net->links[net->up[0]]);
+    ch_tcp_channels_look(ep);
+    if (ep->visits++ % LOOK == 0 || ep->n_calls > 0 || ep->n_up > 1) attend(ep);
+    if (ep->n_up == 1) {
+        step_one(ep, ep->links[ep->up[0]]);
         return;
     }
-    for (uint32_t i = net->n_up; i-- > 0;)
-        step_among(net, net->links[net->up[i]]);
+    for (uint32_t i = ep->n_up; i-- > 0;)
+        step_among(ep, ep->links[ep->up[i]]);
 }
 
-static chorus_status tcp_progress(struct ch_net *net, bool *moved_out)
+static chorus_status tcp_progress(struct ch_endpoint *ep, bool *moved_out)
 {
-    ch_tcp_step(net);
-    if (net->has_arrived) ch_notify(NULL, net->terms.door);
-    if (net->has_moved) *moved_out = true;
-    net->has_moved = net->has_arrived = false;
-    if (net->status == CHORUS_OK) return CHORUS_OK;
-    return CH_FAIL(net->status, "%s", net->why);
+    ch_tcp_step(ep);
+    if (ep->has_arrived) ch_notify(NULL, ep->terms.door);
+    if (ep->has_moved) *moved_out = true;
+    ep->has_moved = ep->has_arrived = false;
+    if (ep->status == CHORUS_OK) return CHORUS_OK;
+    return CH_FAIL(ep->status, "%s", ep->why);
 }
 
 /* Full sockets are polled for room, and those that wait for their channels not for data; the
  * next call reads all links. What a channel has done since progress was made is reported. */
-static int tcp_watch(struct ch_net *net)
+static int tcp_watch(struct ch_endpoint *ep)
 {
     const uint64_t one = 1;
 
-    net->visits = 0;
-    __atomic_store_n(&net->wake.is_watched, 1, __ATOMIC_SEQ_CST);
-    for (uint32_t i = 0; i < net->n_up; i++) {
-        struct ch_tcp_link *link = net->links[net->up[i]];
+    ep->visits = 0;
+    __atomic_store_n(&ep->wake.is_watched, 1, __ATOMIC_SEQ_CST);
+    for (uint32_t i = 0; i < ep->n_up; i++) {
+        struct ch_tcp_link *link = ep->links[ep->up[i]];
         const uint32_t in = ch_tcp_waits(link) ? 0 : EPOLLIN;
 
-        watch_link(net, link, link->wants_room ? in | EPOLLOUT : in);
+        watch_link(ep, link, link->wants_room ? in | EPOLLOUT : in);
     }
-    if (__atomic_load_n(&net->wake.steps, __ATOMIC_SEQ_CST) != net->wake.seen &&
-        write(net->wake.fd, &one, sizeof(one)) < 0)
-        return net->epoll; /* the counter is full: epoll reports it */
-    return net->epoll;
+    if (__atomic_load_n(&ep->wake.steps, __ATOMIC_SEQ_CST) != ep->wake.seen &&
+        write(ep->wake.fd, &one, sizeof(one)) < 0)
+        return ep->epoll; /* the counter is full: epoll reports it */
+    return ep->epoll;
 }
 
-static void tcp_unwatch(struct ch_net *net)
+static void tcp_unwatch(struct ch_endpoint *ep)
 {
-    __atomic_store_n(&net->wake.is_watched, 0, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&ep->wake.is_watched, 0, __ATOMIC_SEQ_CST);
 }
 
-void ch_tcp_where(const struct ch_net *net, uint32_t pe, char where_out[CH_NET_WHY_BYTES])
+void ch_tcp_where(const struct ch_endpoint *ep, uint32_t pe, char where_out[CH_LINK_WHY_BYTES])
 {
-    const struct ch_tcp_link *link = net->links[pe];
+    const struct ch_tcp_link *link = ep->links[pe];
     char text[CH_TCP_ADDRESS_TEXT] = "no address";
     struct ch_tcp_address address;
 
     if (link != NULL && link->where[0] != '\0') {
-        (void)snprintf(where_out, CH_NET_WHY_BYTES, "tcp: %s", link->where);
+        (void)snprintf(where_out, CH_LINK_WHY_BYTES, "tcp: %s", link->where);
         return;
     }
-    if (ch_tcp_address_pick(net->addresses, &net->cards[pe], 0, &address))
+    if (ch_tcp_address_pick(ep->addresses, &ep->cards[pe], 0, &address))
         ch_tcp_address_text(&address, text);
-    (void)snprintf(where_out, CH_NET_WHY_BYTES, "tcp: %s port %u, not connected", text,
-                   net->cards[pe].port);
+    (void)snprintf(where_out, CH_LINK_WHY_BYTES, "tcp: %s port %u, not connected", text,
+                   ep->cards[pe].port);
 }
 
-static void tcp_describe(const struct ch_net *net, uint32_t pe, char why_out[CH_NET_WHY_BYTES])
+static void tcp_describe(const struct ch_endpoint *ep, uint32_t pe,
+                         char why_out[CH_LINK_WHY_BYTES])
 {
-    const struct ch_tcp_link *link = net->links[pe];
-    char where[CH_NET_WHY_BYTES], more[32] = "";
+    const struct ch_tcp_link *link = ep->links[pe];
+    char where[CH_LINK_WHY_BYTES], more[32] = "";
 
-    ch_tcp_where(net, pe, where);
+    ch_tcp_where(ep, pe, where);
     if (link != NULL && link->is_wide)
         (void)snprintf(more, sizeof(more), ", %u connections", link->n_channels + 1);
-    (void)snprintf(why_out, CH_NET_WHY_BYTES, "%.170s, %s%s", where,
-                   *net->terms.options->net != '\0' ? "as CHORUS_NET says"
-                                                    : "as this host's routing table selects",
+    (void)snprintf(why_out, CH_LINK_WHY_BYTES, "%.170s, %s%s", where,
+                   *ep->terms.options->net != '\0' ? "as CHORUS_NET says"
+                                                   : "as this host's routing table selects",
                    more);
 }
 
-const struct ch_net_ops ch_net_tcp = {
+const struct ch_link_ops ch_link_tcp = {
     .name = "tcp",
     .open = tcp_open,
     .close = tcp_close,
     .caps = tcp_caps,
-    .card = tcp_card,
+    .address = tcp_card,
     .meet = tcp_meet,
     .attach = tcp_attach,
     .detach = tcp_detach,
     .put = ch_tcp_put,
-    .say = ch_tcp_say,
+    .put_signal = ch_tcp_put_signal,
     .get = ch_tcp_get,
     .amo = ch_tcp_amo,
     .receive = ch_tcp_post_receive,

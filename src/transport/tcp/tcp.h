@@ -17,7 +17,7 @@
 #define CH_TCP_H
 
 #include "transport/frame.h"
-#include "transport/net.h"
+#include "transport/link.h"
 #include "transport/parts.h"
 #include "transport/tcp/address.h"
 #include "transport/tcp/call.h"
@@ -123,8 +123,8 @@ struct ch_tcp_link {
     bool is_wide;                    /* all are open on both ends: bodies may be divided */
 };
 
-struct ch_net {
-    struct ch_net_terms terms;
+struct ch_endpoint {
+    struct ch_link_terms terms;
     struct ch_tcp_hosts *addresses; /* of this host */
     struct ch_tcp_card *cards;      /* [n], set by meet */
     int epoll;
@@ -151,49 +151,53 @@ struct ch_net {
 
 /* link.c. For sending to a peer: the link is created, and begins to connect, at first use.
  * Null: operations are discarded. */
-struct ch_tcp_link *ch_tcp_link_of(struct ch_net *net, uint32_t pe);
+struct ch_tcp_link *ch_tcp_link_of(struct ch_endpoint *ep, uint32_t pe);
 /* For a peer that has connected, or will. Null: no memory. */
-struct ch_tcp_link *ch_tcp_link_called(struct ch_net *net, uint32_t pe);
+struct ch_tcp_link *ch_tcp_link_called(struct ch_endpoint *ep, uint32_t pe);
 void ch_tcp_link_free(struct ch_tcp_link *link); /* null is a no-op */
 /* No more bytes are sent or received on the link. */
-void ch_tcp_link_end(struct ch_net *net, struct ch_tcp_link *link, enum ch_tcp_state state);
+void ch_tcp_link_end(struct ch_endpoint *ep, struct ch_tcp_link *link, enum ch_tcp_state state);
 /* Fail the link, and the network with it; the first failure is kept. */
-void ch_tcp_fail(struct ch_net *net, struct ch_tcp_link *link, chorus_status code,
+void ch_tcp_fail(struct ch_endpoint *ep, struct ch_tcp_link *link, chorus_status code,
                  const char *format, ...) __attribute__((cold, format(printf, 4, 5)));
-void ch_tcp_remember(struct ch_net *net, chorus_status code, const char *why);
+void ch_tcp_remember(struct ch_endpoint *ep, chorus_status code, const char *why);
 
-/* post.c: the operations of struct ch_net_ops. */
-void ch_tcp_put(struct ch_net *net, uint32_t ctx, uint32_t pe, char *there, const void *src,
-                size_t bytes);
-void ch_tcp_say(struct ch_net *net, uint32_t ctx, uint32_t pe, uint64_t *there, uint64_t value);
-void ch_tcp_get(struct ch_net *net, uint32_t ctx, uint32_t pe, void *dst, const char *there,
-                size_t bytes);
-void ch_tcp_amo(struct ch_net *net, uint32_t ctx, uint32_t pe, enum ch_amo op, void *there,
-                size_t bytes, uint64_t value, uint64_t compare, uint64_t *fetched_out);
-bool ch_tcp_is_sent(struct ch_net *net, uint32_t ctx, uint32_t pe);
-bool ch_tcp_is_done(struct ch_net *net, uint32_t ctx, uint32_t pe);
-void ch_tcp_abandon(struct ch_net *net, uint32_t pe);
+/* post.c: the operations of struct ch_link_ops. */
+chorus_status ch_tcp_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, char *there,
+                         const void *src, size_t bytes);
+chorus_status ch_tcp_put_signal(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
+                                const struct ch_put_signal *put);
+chorus_status ch_tcp_get(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, void *dst,
+                         const char *there, size_t bytes);
+chorus_status ch_tcp_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum ch_amo op,
+                         void *there, size_t bytes, uint64_t value, uint64_t compare,
+                         uint64_t *fetched_out);
+bool ch_tcp_is_sent(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
+bool ch_tcp_is_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
+void ch_tcp_abandon(struct ch_endpoint *ep, uint32_t pe);
 
 /* send.c: a slot for an operation, which may be a request; makes progress until there is one.
  * Null: the link has failed. */
-struct ch_tcp_slot *ch_tcp_slot_new(struct ch_net *net, struct ch_tcp_link *link);
+struct ch_tcp_slot *ch_tcp_slot_new(struct ch_endpoint *ep, struct ch_tcp_link *link);
 bool ch_tcp_is_pending_full(const struct ch_tcp_link *link);
 /* The body of a put or reply, which is not copied; channels may send parts of it. */
-void ch_tcp_slot_body(struct ch_net *net, struct ch_tcp_link *link, struct ch_tcp_slot *slot,
-                      const void *body, size_t bytes);
+void ch_tcp_slot_body(struct ch_endpoint *ep, struct ch_tcp_link *link,
+                      struct ch_tcp_slot *slot, const void *body, size_t bytes);
 /* A slot for a reply; null: the peer has exceeded the number of requests. */
 struct ch_tcp_slot *ch_tcp_slot_reply(struct ch_tcp_link *link);
 /* Pass to the kernel as many frames as it takes now. */
-void ch_tcp_flush(struct ch_net *net, struct ch_tcp_link *link);
+void ch_tcp_flush(struct ch_endpoint *ep, struct ch_tcp_link *link);
 
 /* receive.c: read what has arrived, and execute it. */
-void ch_tcp_receive(struct ch_net *net, struct ch_tcp_link *link);
+void ch_tcp_receive(struct ch_endpoint *ep, struct ch_tcp_link *link);
 /* Is the link not read before its channels have received their parts? */
 bool ch_tcp_waits(const struct ch_tcp_link *link);
 
-/* wanted.c: the operations of struct ch_net_ops, and: does the frame match a posted receive? */
-bool ch_tcp_post_receive(struct ch_net *net, uint32_t pe, void *slot, void *dst, size_t bytes);
-bool ch_tcp_received(struct ch_net *net, uint32_t pe);
+/* wanted.c: the operations of struct ch_link_ops, and: does the frame match a posted receive?
+ */
+bool ch_tcp_post_receive(struct ch_endpoint *ep, uint32_t pe, void *slot, void *dst,
+                         size_t bytes);
+bool ch_tcp_received(struct ch_endpoint *ep, uint32_t pe);
 bool ch_tcp_is_wanted(const struct ch_tcp_link *link, const struct ch_frame *head);
 /* Number of bytes to read directly to the destination of a posted receive, although the head
  * before them has not arrived yet; 0: none. */
@@ -201,19 +205,20 @@ size_t ch_tcp_wanted_guess(const struct ch_tcp_link *link);
 /* `got` bytes were read in this way; the buffer contains the head and the bytes after the body:
  * if the body is at its destination, sets the state for it, otherwise copies everything into
  * the buffer. */
-void ch_tcp_wanted_sort(struct ch_net *net, struct ch_tcp_link *link, size_t guess, size_t got);
+void ch_tcp_wanted_sort(struct ch_endpoint *ep, struct ch_tcp_link *link, size_t guess,
+                        size_t got);
 
 /* connect.c */
-CH_MUST_CHECK chorus_status ch_tcp_listen(struct ch_net *net, uint16_t *port_out);
-void ch_tcp_dial(struct ch_net *net, struct ch_tcp_link *link);
-void ch_tcp_listen_end(struct ch_net *net);
-void ch_tcp_accept(struct ch_net *net, uint32_t listener);
-void ch_tcp_spare(struct ch_net *net); /* open the spare descriptor, if it is closed */
+CH_MUST_CHECK chorus_status ch_tcp_listen(struct ch_endpoint *ep, uint16_t *port_out);
+void ch_tcp_dial(struct ch_endpoint *ep, struct ch_tcp_link *link);
+void ch_tcp_listen_end(struct ch_endpoint *ep);
+void ch_tcp_accept(struct ch_endpoint *ep, uint32_t listener);
+void ch_tcp_spare(struct ch_endpoint *ep); /* open the spare descriptor, if it is closed */
 /* An unauthenticated connection, or a link that is connecting, is readable or has connected. */
-void ch_tcp_guest_step(struct ch_net *net, struct ch_tcp_call *guest);
-void ch_tcp_dial_step(struct ch_net *net, struct ch_tcp_link *link);
+void ch_tcp_guest_step(struct ch_endpoint *ep, struct ch_tcp_call *guest);
+void ch_tcp_dial_step(struct ch_endpoint *ep, struct ch_tcp_link *link);
 /* End connections whose time limit has passed. */
-void ch_tcp_calls_check(struct ch_net *net, uint64_t now_ns);
+void ch_tcp_calls_check(struct ch_endpoint *ep, uint64_t now_ns);
 void ch_tcp_call_begin(struct ch_tcp_call *call, int fd, uint64_t time_ns);
 void ch_tcp_call_end(struct ch_tcp_call *call);
 /* Has TCP connected? Sets is_connected then. -1: it has failed, errno is the reason. */
@@ -224,12 +229,13 @@ int ch_tcp_call_read(struct ch_tcp_call *call, size_t bytes);
 /* Handshake messages are short, and the socket's buffer is empty. */
 bool ch_tcp_call_say(const struct ch_tcp_call *call, const void *message, size_t bytes);
 /* A socket that is connecting to the address; -1, errno is the reason. */
-int ch_tcp_connect_to(struct ch_net *net, const struct ch_tcp_address *address, uint16_t port);
+int ch_tcp_connect_to(struct ch_endpoint *ep, const struct ch_tcp_address *address,
+                      uint16_t port);
 
 /* tcp.c: "tcp: 10.0.0.1 port 4711 by eth0", for messages. */
-void ch_tcp_where(const struct ch_net *net, uint32_t pe, char where_out[CH_NET_WHY_BYTES]);
+void ch_tcp_where(const struct ch_endpoint *ep, uint32_t pe, char where_out[CH_LINK_WHY_BYTES]);
 /* Send and receive as much as possible, on all links. */
-void ch_tcp_step(struct ch_net *net);
+void ch_tcp_step(struct ch_endpoint *ep);
 /* Let epoll watch a descriptor for `events`, and return `word` for them; `before`: those for
  * which it watched before. 0: none. */
 enum {
@@ -243,17 +249,19 @@ static inline uint64_t ch_tcp_watch_word(uint32_t what, uint32_t index)
 {
     return (uint64_t)what << 32 | index;
 }
-void ch_tcp_watch(struct ch_net *net, int fd, uint64_t word, uint32_t before, uint32_t events);
+void ch_tcp_watch(struct ch_endpoint *ep, int fd, uint64_t word, uint32_t before,
+                  uint32_t events);
 
 /* health.c */
-void ch_tcp_socket_prepare(struct ch_net *net, int fd);
+void ch_tcp_socket_prepare(struct ch_endpoint *ep, int fd);
 /* Called when the first bytes arrive, and those after a pause of CH_TCP_PAUSE_NS, which is less
  * than the kernel's 40 ms. */
 #define CH_TCP_PAUSE_NS (20 * CH_NS_PER_MS)
 void ch_tcp_acknowledge_late(int fd);
-/* Has the other host of a connection not answered for net->silent_ns, though data is in flight?
+/* Has the other host of a connection not answered for ep->silent_ns, though data is in flight?
  * *since_ns is 0 at first. Called every CH_TCP_CHECK_NS. */
 #define CH_TCP_CHECK_NS (CH_NS_PER_S / 2)
-bool ch_tcp_is_silent(const struct ch_net *net, int fd, uint64_t *since_ns, uint64_t now_ns);
+bool ch_tcp_is_silent(const struct ch_endpoint *ep, int fd, uint64_t *since_ns,
+                      uint64_t now_ns);
 
 #endif /* CH_TCP_H */

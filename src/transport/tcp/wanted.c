@@ -13,9 +13,10 @@
 
 #include <string.h>
 
-bool ch_tcp_post_receive(struct ch_net *net, uint32_t pe, void *slot, void *dst, size_t bytes)
+bool ch_tcp_post_receive(struct ch_endpoint *ep, uint32_t pe, void *slot, void *dst,
+                         size_t bytes)
 {
-    struct ch_tcp_link *link = net->links[pe];
+    struct ch_tcp_link *link = ep->links[pe];
 
     if (link == NULL || bytes <= CH_TCP_SMALL || link->wanted.bytes != 0) return false;
     link->wanted = (struct ch_tcp_wanted){slot, dst, bytes, CH_TCP_AWAITED};
@@ -24,9 +25,9 @@ bool ch_tcp_post_receive(struct ch_net *net, uint32_t pe, void *slot, void *dst,
 
 /* A wait that fails may end the receive while the body arrives: the rest is stored in the
  * slot. */
-bool ch_tcp_received(struct ch_net *net, uint32_t pe)
+bool ch_tcp_received(struct ch_endpoint *ep, uint32_t pe)
 {
-    struct ch_tcp_link *link = net->links[pe];
+    struct ch_tcp_link *link = ep->links[pe];
     const struct ch_tcp_wanted wanted = link->wanted;
 
     link->wanted.bytes = 0;
@@ -35,7 +36,7 @@ bool ch_tcp_received(struct ch_net *net, uint32_t pe)
 
         memcpy(wanted.slot, wanted.dst, here);
         link->place = wanted.slot + here;
-        if (link->is_divided) ch_tcp_channels_move(net, link, wanted.slot, wanted.bytes);
+        if (link->is_divided) ch_tcp_channels_move(ep, link, wanted.slot, wanted.bytes);
     }
     return wanted.state == CH_TCP_THERE;
 }
@@ -71,7 +72,7 @@ size_t ch_tcp_wanted_guess(const struct ch_tcp_link *link)
 /* The body of the head is the wanted one. Of the `body` bytes at the destination, those behind
  * its first part are copied to the buffer, before the `rest` bytes that follow the head there.
  */
-static void take_wanted(struct ch_net *net, struct ch_tcp_link *link,
+static void take_wanted(struct ch_endpoint *ep, struct ch_tcp_link *link,
                         const struct ch_frame *head, size_t body, size_t rest)
 {
     const size_t first = first_part(link, head->parts), here = body < first ? body : first;
@@ -85,12 +86,13 @@ static void take_wanted(struct ch_net *net, struct ch_tcp_link *link,
     link->is_divided = head->parts != 0;
     link->wanted.state = link->left == 0 && !link->is_divided ? CH_TCP_THERE : CH_TCP_ARRIVING;
     if (link->is_divided)
-        ch_tcp_channels_expect(net, link, link->wanted.dst, link->wanted.bytes);
+        ch_tcp_channels_expect(ep, link, link->wanted.dst, link->wanted.bytes);
     else
-        ch_tcp_channels_wake(net, link, link->wanted.bytes);
+        ch_tcp_channels_wake(ep, link, link->wanted.bytes);
 }
 
-void ch_tcp_wanted_sort(struct ch_net *net, struct ch_tcp_link *link, size_t guess, size_t got)
+void ch_tcp_wanted_sort(struct ch_endpoint *ep, struct ch_tcp_link *link, size_t guess,
+                        size_t got)
 {
     char *const behind = link->in + sizeof(struct ch_frame);
     size_t body, rest;
@@ -107,5 +109,5 @@ void ch_tcp_wanted_sort(struct ch_net *net, struct ch_tcp_link *link, size_t gue
         memcpy(behind, link->wanted.dst, body);
         return;
     }
-    take_wanted(net, link, &head, body, rest);
+    take_wanted(ep, link, &head, body, rest);
 }

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * near.h: a peer whose memory this PE loads and stores, and the accesses themselves.
+ * mapped.h: a peer whose memory this PE loads and stores, and the accesses themselves.
  *
  * A transfer that is one aligned word is one atomic access: a PE that waits for the word sees
  * all of it or nothing. Words are stored with release and loaded with acquire, more than
  * put and get promise; it costs nothing on x86, and tools that do not know fences (such as
  * ThreadSanitizer) see the order that put, fence, put makes.
  */
-#ifndef CH_NEAR_H
-#define CH_NEAR_H
+#ifndef CH_MAPPED_H
+#define CH_MAPPED_H
 
 #include "base/door.h"
 #include "transport/amo_access.h"
@@ -49,4 +49,4 @@ static inline uint64_t ch_near_amo(const struct ch_near *near, enum ch_amo op, v
     return fetched;
 }
 
-#endif /* CH_NEAR_H */
+#endif /* CH_MAPPED_H */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pump.c: the thread that makes progress while its PE does not, and serves the control plane.
+ * progress.c: progress of a network: by the PE while it waits, and by a thread that makes
+ * progress while the PE does not, and serves the control plane.
  *
  * A PE that waits polls its network all the time, and the thread would only slow it down. The
  * thread therefore waits for a short time as long as it sees that the PE used the network
@@ -8,20 +9,76 @@
  * about to sleep wakes the thread, which then does not wait until the PE is back. If PEs are
  * bound to cores and some cores are left, the thread runs on those.
  */
-#include "transport/network_state.h"
+#include "transport/network.h"
 
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/exec_host.h"
 #include "boot/place.h"
 
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 /* The short wait, and the longest sleep: after it, the control plane is served in any case. */
 enum { NAP_MS = 2, SLEEP_MS = 500 };
+
+/* Time for the control plane to report which PE was lost, which it detects as soon as a process
+ * has ended; twice this time is the second within which the loss must be reported. */
+#define DOUBT_NS (500 * CH_NS_PER_MS)
+
+/* The same where chorusrun watches the PEs of this host, and ends the job. */
+#define LAUNCHER_DOUBT_NS (700 * CH_NS_PER_MS)
+
+/*
+ * A connection that has ended may be that of a lost PE, or of one that failed because of the
+ * loss. The control plane knows which was first, and is given a moment to report it.
+ */
+static void doubt(struct ch_network *network, const char *why)
+{
+    if (network->boot->ops->serve == NULL && network->boot->ops->abort_job == NULL) {
+        ch_network_fail(network, why);
+        return;
+    }
+    (void)snprintf(network->why_doubt, sizeof(network->why_doubt), "%s", why);
+    __atomic_store_n(&network->doubt_at_ns, ch_clock_ns(), __ATOMIC_RELEASE);
+}
+
+/* The control plane did not report the first lost PE in time: use the network's failure. */
+static void settle(struct ch_network *network)
+{
+    const uint64_t since_ns = __atomic_load_n(&network->doubt_at_ns, __ATOMIC_ACQUIRE);
+
+    if (since_ns == 0 || ch_network_has_failed(network)) return;
+    if (ch_clock_ns() - since_ns <=
+        (network->boot->ops->serve != NULL ? DOUBT_NS : LAUNCHER_DOUBT_NS))
+        return;
+    ch_network_fail(network, network->why_doubt);
+    /* Before other PEs notice the end of this PE, and take it for the cause. */
+    if (network->boot->ops->give_up != NULL)
+        network->boot->ops->give_up(network->boot, network->why_doubt);
+}
+
+/* Make progress once; *moved_out: something was sent or received. False: another thread is
+ * making progress. */
+static bool step(struct ch_network *network, bool *moved_out)
+{
+    bool has_moved = false;
+
+    if (pthread_mutex_trylock(&network->lock) != 0) return false;
+    network->has_posts = false;
+    if (!ch_network_has_failed(network) && network->doubt_at_ns == 0 &&
+        network->ops->progress(network->ep, &has_moved) != CHORUS_OK)
+        doubt(network, ch_error_message());
+    (void)pthread_mutex_unlock(&network->lock);
+    if (has_moved) ch_notify(network->patience, network->patience->door);
+    *moved_out = has_moved;
+    return true;
+}
 
 static void serve_boot(struct ch_network *network)
 {
@@ -70,7 +127,7 @@ static void sleep_long(struct ch_network *network)
     int fd;
 
     (void)pthread_mutex_lock(&network->lock);
-    fd = network->ops->watch(network->net);
+    fd = network->ops->watch(network->ep);
     is_short = fd < 0 || network->has_posts;
     network->is_asleep = !is_short;
     (void)pthread_mutex_unlock(&network->lock);
@@ -82,7 +139,7 @@ static void sleep_long(struct ch_network *network)
     if (is_short) (void)rest(network, fd, NAP_MS);
     if (network->ops->unwatch == NULL) return;
     (void)pthread_mutex_lock(&network->lock);
-    network->ops->unwatch(network->net);
+    network->ops->unwatch(network->ep);
     (void)pthread_mutex_unlock(&network->lock);
 }
 
@@ -98,11 +155,11 @@ static void *pump_main(void *arg)
         bool has_moved = false;
         const uint64_t visits = __atomic_load_n(&network->visits, __ATOMIC_RELAXED);
 
-        ch_network_settle(network);
+        settle(network);
         if (visits != seen && !is_away(network)) {
             seen = visits;
             nap(network);
-        } else if (ch_network_step(network, &has_moved) && !has_moved) {
+        } else if (step(network, &has_moved) && !has_moved) {
             sleep_long(network);
         } else {
             (void)
@@ -112,7 +169,7 @@ static void *pump_main(void *arg)
     return NULL;
 }
 
-void ch_pump_wake(const struct ch_network *network)
+void ch_progress_wake(const struct ch_network *network)
 {
     const uint64_t one = 1;
 
@@ -120,16 +177,47 @@ void ch_pump_wake(const struct ch_network *network)
         return; /* the counter is full: the thread is awake */
 }
 
-void ch_pump_leave(struct ch_network *network)
+/* The PE is about to sleep: the thread makes progress. */
+static void wake_thread(struct ch_network *network)
 {
     __atomic_store_n(&network->is_away, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_exchange_n(&network->is_idle, 0, __ATOMIC_SEQ_CST)) ch_pump_wake(network);
+    if (__atomic_exchange_n(&network->is_idle, 0, __ATOMIC_SEQ_CST)) ch_progress_wake(network);
 }
 
-chorus_status ch_pump_start(struct ch_network *network)
+static struct ch_network *of_progress(struct ch_progress *progress)
+{
+    return (struct ch_network *)(void *)progress; /* its first member */
+}
+
+static chorus_status make(struct ch_progress *self, bool *moved_out)
+{
+    struct ch_network *network = of_progress(self);
+
+    __atomic_store_n(&network->visits, __atomic_load_n(&network->visits, __ATOMIC_RELAXED) + 1,
+                     __ATOMIC_RELAXED);
+    if (__atomic_load_n(&network->is_away, __ATOMIC_RELAXED))
+        __atomic_store_n(&network->is_away, 0, __ATOMIC_RELAXED);
+    if (ch_network_has_failed(network)) return CHORUS_ERR_ABORTED;
+    (void)step(network, moved_out);
+    return CHORUS_OK;
+}
+
+static void leave(struct ch_progress *self)
+{
+    struct ch_network *network = of_progress(self);
+
+    if (network->ops->sleep != NULL && pthread_mutex_trylock(&network->lock) == 0) {
+        network->ops->sleep(network->ep);
+        ch_network_unlock(network);
+    }
+    wake_thread(network);
+}
+
+chorus_status ch_progress_start(struct ch_network *network)
 {
     int error;
 
+    network->progress = (struct ch_progress){make, leave, NULL};
     network->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (network->stop_fd < 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot make an eventfd: %s%s", strerror(errno),
@@ -139,14 +227,15 @@ chorus_status ch_pump_start(struct ch_network *network)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot start the progress thread: %s",
                        strerror(error));
     network->has_thread = true;
+    ch_patience_add(network->patience, &network->progress);
     return CHORUS_OK;
 }
 
-void ch_pump_stop(struct ch_network *network)
+void ch_progress_stop(struct ch_network *network)
 {
     if (network->has_thread) {
         __atomic_store_n(&network->is_ending, 1, __ATOMIC_RELEASE);
-        ch_pump_wake(network);
+        ch_progress_wake(network);
         (void)pthread_join(network->thread, NULL);
     }
     network->has_thread = false;

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * links.h: the links of a PE to all PEs of its job, itself included, and the operations that a
+ * program makes on them.
+ *
+ * Peers whose memory this PE can access are reached by `mapped` or, with a heap on GPUs, by
+ * `gpu`; all others by one kind of network. A PE that waits makes progress of the network
+ * itself, between its polls. A thread of the library makes progress while the PE does not call
+ * the library or sleeps, and serves the control plane of the job; it sleeps while no message
+ * arrives. A job whose PEs are all mapped has neither.
+ */
+#ifndef CH_LINKS_H
+#define CH_LINKS_H
+
+#include "base/option.h"
+#include "base/record.h"
+#include "boot/boot.h"
+#include "heap/heap.h"
+#include "transport/link.h"
+#include "transport/mapped.h"
+
+struct ch_links {
+    struct ch_heap *heap; /* borrowed, as is patience */
+    const struct ch_patience *patience;
+    struct ch_record *record;   /* of the program's accesses; null: they are not recorded */
+    struct ch_network *network; /* to peers that are not mapped; null: there are none */
+    const struct ch_link_ops *near_ops; /* of the peers that are */
+    struct ch_endpoint *near;
+    uint32_t me, n;
+    struct ch_link to[]; /* [n] */
+};
+
+/*
+ * Collective over the job; on all PEs or on none: opens a network, unless CHORUS_TRANSPORT and
+ * the job's hosts leave no peer to one. `patience` is kept, gets the network's progress, and
+ * must outlive the links. ERR_UNSUPPORTED if no kind works, with the reason for each.
+ */
+CH_MUST_CHECK chorus_status ch_links_open(struct ch_boot *boot, struct ch_heap *heap,
+                                          const struct ch_options *options,
+                                          struct ch_patience *patience,
+                                          struct ch_links **links_out);
+/* Not collective, once: the links to peers whose memory this PE can access. */
+CH_MUST_CHECK chorus_status ch_links_map(struct ch_links *links);
+/* Nothing comes, goes or is read from now on: before memory that operations name is given back.
+ * What ends keys may be called afterwards. Null is a no-op; not collective. */
+void ch_links_disconnect(struct ch_links *links);
+void ch_links_close(struct ch_links *links); /* likewise */
+
+/* The link to a peer that is not mapped; else null. */
+struct ch_link *ch_links_far(struct ch_links *links, uint32_t pe);
+/* The mapped peers for the fast paths of the program's calls; false: calls must not take them,
+ * since the host cannot access the heap, or all accesses are recorded. */
+bool ch_links_near(const struct ch_links *links, struct ch_near near_out[]);
+/* The host of each PE, numbered from 0; null: there is one host. */
+const uint32_t *ch_links_nodes(const struct ch_links *links);
+/* How a peer that is not mapped is reached: device and address. */
+void ch_links_describe(struct ch_links *links, uint32_t pe, char why_out[CH_LINK_WHY_BYTES]);
+/* The reason why a kind of kinds.h was tried and is not used; "": it was not tried; null: it is
+ * used, or there is no network. */
+const char *ch_links_why_not(const struct ch_links *links, uint32_t kind);
+
+/* Attach memory of this PE that peers access, and detach it. No-ops without a network. */
+CH_MUST_CHECK chorus_status ch_links_attach(struct ch_links *links, void *base, size_t bytes,
+                                            uint64_t *key_out);
+void ch_links_detach(struct ch_links *links, void *base);
+/* The memory of a peer, at its own address; no-ops for a PE that is mapped. */
+CH_MUST_CHECK chorus_status ch_links_learn(struct ch_links *links, uint32_t pe,
+                                           const char *there, size_t bytes, uint64_t key);
+void ch_links_forget(struct ch_links *links, uint32_t pe, const char *there);
+/* Do peers need keys? */
+bool ch_links_have_keys(const struct ch_links *links);
+
+/*
+ * Operations of the program, in a context. Every address called symmetric is this PE's own
+ * address of the object; callers have checked it and pe. put, put_signal and get return when
+ * the caller may use its memory, the nbi forms and amo without fetched_out at once: quiet
+ * completes them. put_signal changes the word after the data has arrived.
+ */
+CH_MUST_CHECK chorus_status ch_links_put(struct ch_links *links, uint32_t ctx,
+                                         void *symmetric_dest, const void *source, size_t bytes,
+                                         uint32_t pe);
+CH_MUST_CHECK chorus_status ch_links_put_nbi(struct ch_links *links, uint32_t ctx,
+                                             void *symmetric_dest, const void *source,
+                                             size_t bytes, uint32_t pe);
+CH_MUST_CHECK chorus_status ch_links_get(struct ch_links *links, uint32_t ctx, void *dest,
+                                         const void *symmetric_source, size_t bytes,
+                                         uint32_t pe);
+CH_MUST_CHECK chorus_status ch_links_get_nbi(struct ch_links *links, uint32_t ctx, void *dest,
+                                             const void *symmetric_source, size_t bytes,
+                                             uint32_t pe);
+CH_MUST_CHECK chorus_status ch_links_put_signal(struct ch_links *links, uint32_t ctx,
+                                                const struct ch_put_signal *put, uint32_t pe,
+                                                bool is_nbi);
+/* bytes is 4 or 8; operands and result are bit patterns; float adds have no amo. Takes effect
+ * after earlier puts of the context to the PE. */
+CH_MUST_CHECK chorus_status ch_links_amo(struct ch_links *links, uint32_t ctx, enum ch_amo op,
+                                         void *symmetric, size_t bytes, uint64_t value,
+                                         uint64_t compare, uint32_t pe, uint64_t *fetched_out);
+/* Later operations of the context take effect after earlier ones, for each peer. */
+CH_MUST_CHECK chorus_status ch_links_fence(struct ch_links *links, uint32_t ctx);
+/* All operations that the context posted to a PE, or to CH_LINK_ALL, have taken effect, and
+ * fetched values are stored. */
+CH_MUST_CHECK chorus_status ch_links_quiet(struct ch_links *links, uint32_t ctx, uint32_t pe);
+
+/* This PE's address of a peer's copy of a symmetric object; null: the peer is not mapped. */
+void *ch_links_map_of(const struct ch_links *links, const void *symmetric, uint32_t pe);
+/* Must objects of this PE be read by ch_links_load, since they are on a GPU? */
+bool ch_links_must_load(const struct ch_links *links);
+CH_MUST_CHECK chorus_status ch_links_load(struct ch_links *links, void *out,
+                                          const void *symmetric, size_t bytes);
+
+/* A get for memory of the library, which stays until ch_links_disconnect, from a peer's own
+ * address: a failure is reported by the waits of the job. */
+void ch_link_request(struct ch_link *link, uint32_t ctx, void *dst, const char *there,
+                     size_t bytes);
+/* Have all operations of the context to the peer taken effect? Never once the link failed. */
+bool ch_link_is_done(struct ch_link *link, uint32_t ctx);
+
+#endif /* CH_LINKS_H */

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* open.c: chooses the kind of network that serves a job, and opens it on all of its PEs. */
+#include "transport/network.h"
+
+#include "base/clock.h"
+#include "heap/heap.h"
+
+#include <sched.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* See struct ch_link_terms. Waking a thread that is queued on the lock takes longer than this
+ * thread needs to acquire the lock again. */
+static void give_way(void *arg)
+{
+    const struct timespec rest = {.tv_nsec = 20 * CH_NS_PER_US};
+    struct ch_network *network = arg;
+
+    ch_network_unlock(network);
+    if (__atomic_load_n(&network->n_queued, __ATOMIC_RELAXED) != 0)
+        (void)nanosleep(&rest, NULL);
+    else
+        (void)sched_yield();
+    ch_network_lock(network);
+}
+
+/* The hosts for the choice of routes. All PEs get the same result, since the settings are
+ * compared. If both loop and mapped are selected on one host, the PEs are treated as PEs of
+ * three hosts, alternately. */
+static chorus_status map_nodes(struct ch_network *network, const struct ch_boot *boot,
+                               bool may_map)
+{
+    enum { PRETENDED = 3 };
+
+    network->nodes = calloc(boot->n, sizeof(*network->nodes));
+    if (network->nodes == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the hosts of %u PEs", boot->n);
+    for (uint32_t pe = 0; pe < boot->n; pe++)
+        network->nodes[pe] = !may_map              ? pe
+                             : boot->nodes != NULL ? boot->nodes[pe]
+                                                   : pe % PRETENDED;
+    return CHORUS_OK;
+}
+
+/* The mappings of every PE, for networks that deliver through mapped memory. */
+static chorus_status map_peers(struct ch_network *network, struct ch_heap *heap)
+{
+    network->maps = calloc(network->n, sizeof(*network->maps));
+    if (network->maps == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", network->n);
+    for (uint32_t pe = 0; pe < network->n; pe++)
+        network->maps[pe] = ch_heap_is_mapped(heap, pe)
+                                ? ch_heap_base(heap, pe) - ch_heap_home(heap, pe)
+                                : CH_LINK_NO_MAP;
+    return CHORUS_OK;
+}
+
+static chorus_status name_hosts(struct ch_network *network)
+{
+    const struct ch_boot *boot = network->boot;
+
+    network->hosts = calloc(network->n, sizeof(*network->hosts));
+    if (network->hosts == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", network->n);
+    for (uint32_t pe = 0; pe < network->n; pe++)
+        network->hosts[pe] = boot->hosts != NULL ? boot->hosts[boot->nodes[pe]] : "this host";
+    return CHORUS_OK;
+}
+
+/* Open one kind on all PEs, or on none. */
+static chorus_status open_kind(struct ch_network *network, const struct ch_link_ops *ops,
+                               const struct ch_link_terms *terms)
+{
+    char mine[CH_LINK_ADDRESS_BYTES] = "", (*addresses)[CH_LINK_ADDRESS_BYTES];
+    struct ch_vote vote = {ops->name, CHORUS_OK, mine, sizeof(mine)};
+    chorus_status st;
+
+    addresses = calloc(network->n, sizeof(*addresses));
+    if (addresses == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the addresses of %u PEs", network->n);
+    vote.mine = ops->open(terms, &network->ep);
+    if (vote.mine == CHORUS_OK) ops->address(network->ep, mine);
+    st = ch_boot_vote(network->boot, &vote, addresses);
+    if (st == CHORUS_OK)
+        st = ops->meet(network->ep, (const char(*)[CH_LINK_ADDRESS_BYTES])addresses);
+    free(addresses);
+    if (st == CHORUS_OK) {
+        network->ops = ops;
+        network->caps = ops->caps(network->ep);
+        return CHORUS_OK;
+    }
+    ops->close(network->ep);
+    network->ep = NULL;
+    return st;
+}
+
+enum { WHY_ALL_BYTES = 600 };
+
+static chorus_status refuse_all(const struct ch_network *network, const char *transport)
+{
+    char why[WHY_ALL_BYTES] = "";
+    size_t used = 0;
+
+    for (uint32_t k = 0; k < CH_KIND_COUNT && used < sizeof(why); k++)
+        if (network->why_not[k][0] != '\0')
+            used += (size_t)snprintf(why + used, sizeof(why) - used, "%s%s",
+                                     used == 0 ? "" : "; ", network->why_not[k]);
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                   "no network reaches the PEs of other hosts: %s; CHORUS_TRANSPORT is \"%s\"",
+                   used == 0 ? "none is allowed" : why, transport);
+}
+
+/* Open the first kind that works on all PEs. */
+static chorus_status choose_kind(struct ch_network *network, const struct ch_kinds *kinds,
+                                 const struct ch_link_terms *terms)
+{
+    for (uint32_t k = 0; k < CH_KIND_COUNT; k++) {
+        chorus_status st;
+
+        if (!kinds->is_allowed[k]) continue;
+        st = open_kind(network, ch_kind_ops[k], terms);
+        if (st != CHORUS_ERR_UNSUPPORTED) return st;
+        (void)snprintf(network->why_not[k], sizeof(network->why_not[k]), "%s",
+                       ch_error_message());
+        ch_error_forget();
+    }
+    return refuse_all(network, terms->options->transport);
+}
+
+static bool are_all_near(const struct ch_network *network)
+{
+    for (uint32_t pe = 0; pe < network->n; pe++)
+        if (network->nodes[pe] != network->nodes[0]) return false;
+    return true;
+}
+
+/* chorusrun on one host gives no secret to its PEs: PE 0 makes one, which only they receive. */
+static chorus_status agree_on_secret(struct ch_boot *boot)
+{
+    unsigned char mine[CH_BOOT_SECRET_BYTES], *all;
+    chorus_status status;
+
+    if (!sodium_is_zero(boot->secret, sizeof(boot->secret))) return CHORUS_OK;
+    if (sodium_init() < 0)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "libsodium has no source of random numbers");
+    all = calloc(boot->n, sizeof(mine));
+    if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a job's secret");
+    randombytes_buf(mine, sizeof(mine));
+    status = boot->ops->exchange(boot, mine, sizeof(mine), -1, all, NULL);
+    if (status == CHORUS_OK) memcpy(boot->secret, all, sizeof(boot->secret));
+    sodium_memzero(all, boot->n * sizeof(mine));
+    free(all);
+    return status;
+}
+
+/* PEs that are bound to a core each leave the others to threads. */
+static uint32_t free_cores(const struct ch_boot *boot)
+{
+    if (boot->spare == NULL || *boot->spare == '\0' || boot->n_beside == 0) return 0;
+    return boot->n_cores > boot->n_beside ? boot->n_cores / boot->n_beside - 1 : 0;
+}
+
+static chorus_status open_network(struct ch_network *network, struct ch_heap *heap,
+                                  const struct ch_options *options,
+                                  struct ch_patience *patience, const struct ch_kinds *kinds)
+{
+    struct ch_link_terms terms = {.options = options,
+                                  .me = network->me,
+                                  .n = network->n,
+                                  .door = patience->door,
+                                  .free_cores = free_cores(network->boot),
+                                  .spare = network->boot->spare,
+                                  .give_way = give_way,
+                                  .give_way_arg = network};
+
+    CH_TRY(map_peers(network, heap));
+    CH_TRY(name_hosts(network));
+    terms.hosts = network->hosts;
+    terms.nodes = network->nodes;
+    terms.maps = network->maps;
+    CH_TRY(agree_on_secret(network->boot));
+    memcpy(terms.secret, network->boot->secret, sizeof(terms.secret));
+    memcpy(terms.listen, network->boot->listen, sizeof(terms.listen));
+    CH_TRY(choose_kind(network, kinds, &terms));
+    return ch_progress_start(network);
+}
+
+chorus_status ch_network_open(struct ch_boot *boot, struct ch_heap *heap,
+                              const struct ch_options *options, struct ch_patience *patience,
+                              struct ch_network **network_out)
+{
+    struct ch_network *network;
+    struct ch_kinds kinds;
+    chorus_status st;
+
+    *network_out = NULL;
+    CH_TRY(ch_kinds_read(options->transport, &kinds));
+    if (boot->n == 1 ||
+        (kinds.may_map && boot->nodes == NULL && !kinds.is_allowed[CH_KIND_loop]))
+        return CHORUS_OK;
+    if (ch_heap_device(heap) != NULL)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                       "the heap is on GPUs, which can access each other's memory only within "
+                       "one host; set CHORUS_HEAP=host for a job on several");
+    network = calloc(1, sizeof(*network));
+    if (network == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a network");
+    network->boot = boot;
+    network->patience = patience;
+    network->me = boot->me;
+    network->n = boot->n;
+    network->stop_fd = -1;
+    (void)pthread_mutex_init(&network->lock, NULL);
+    st = map_nodes(network, boot, kinds.may_map);
+    if (st == CHORUS_OK && !are_all_near(network)) {
+        st = open_network(network, heap, options, patience, &kinds);
+        if (st == CHORUS_OK) {
+            *network_out = network;
+            return CHORUS_OK;
+        }
+    }
+    ch_network_close(network);
+    return st;
+}
+
+void ch_network_disconnect(struct ch_network *network)
+{
+    if (network == NULL) return;
+    ch_progress_stop(network);
+    if (network->ops != NULL) network->ops->close(network->ep);
+    network->ep = NULL;
+    network->patience->progress = NULL;
+}
+
+void ch_network_close(struct ch_network *network)
+{
+    if (network == NULL) return;
+    ch_network_disconnect(network);
+    (void)pthread_mutex_destroy(&network->lock);
+    free(network->maps);
+    free(network->hosts);
+    free(network->nodes);
+    free(network);
+}
+
+const char *ch_network_why_not(const struct ch_network *network, uint32_t kind)
+{
+    return network->ops == ch_kind_ops[kind] ? NULL : network->why_not[kind];
+}
