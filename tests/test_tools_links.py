@@ -20,13 +20,10 @@ CASES = [
              f"PE 1 to PE 0 on this host, {MAPPED}", f"PE 1 to PE 2-3 on this host, {MAPPED}"]),
     ({"CHORUS_NODES": "2", "CHORUS_TRANSPORT": "^verbs"}, 0,
      ["no:  verbs    CHORUS_TRANSPORT excludes it", r"no:  ofi      .*lib(rary|fabric).*", "yes: tcp      peers of other hosts",
-      "no:  loop     only if CHORUS_TRANSPORT names it", f"PE 0 to PE 1 on pretended-0, {MAPPED}",
+      f"PE 0 to PE 1 on pretended-0, {MAPPED}",
       f"PE 0 to PE 2 on pretended-1, {TCP}", f"PE 3 to PE 1 on pretended-0, {TCP}", f"PE 3 to PE 2 on pretended-1, {MAPPED}"]),
-    ({"CHORUS_TRANSPORT": "loop,tcp"}, 0,
-     ["no:  mapped   CHORUS_TRANSPORT excludes it", "yes: tcp      peers of other hosts", "no:  loop     an earlier one is used",
-      f"PE 2 to PE 3 on this host, {TCP}"]),
-    ({"CHORUS_TRANSPORT": "loop,mapped"}, 0,
-     ["yes: loop     peers of other hosts", "PE 0 to PE 1-2 on this host, loop: .*", f"PE 0 to PE 3 on this host, {MAPPED}"]),
+    ({"CHORUS_TRANSPORT": "tcp"}, 0,
+     ["no:  mapped   CHORUS_TRANSPORT excludes it", "yes: tcp      peers of other hosts", f"PE 2 to PE 3 on this host, {TCP}"]),
     ({"CHORUS_NODES": "2", "CHORUS_TRANSPORT": "mapped"}, 1,
      [r"chorus-info: chorus_init: no network reaches the PEs of other hosts: none is allowed; CHORUS_TRANSPORT is \"mapped\""]),
 ]
@@ -38,7 +35,8 @@ REFUSED = [
      f"no provider has reliable datagrams with messages in order and remote memory access|{NO_OFI}"),
     ({"CHORUS_TRANSPORT": "ofi", "CHORUS_NET": "none0"}, f'CHORUS_NET is "none0"; expected a domain of a provider|{NO_OFI}'),
     ({"CHORUS_TRANSPORT": "tcp", "CHORUS_NET": "none0"}, 'CHORUS_NET is "none0"; expected a network interface that is up .*: lo'),
-    ({"CHORUS_TRANSPORT": "tpc"}, 'CHORUS_TRANSPORT is "tpc" with the unknown name "tpc"; expected names of mapped verbs ofi tcp loop'),
+    ({"CHORUS_TRANSPORT": "loop"}, 'unknown name "loop"'),
+    ({"CHORUS_TRANSPORT": "tpc"}, 'CHORUS_TRANSPORT is "tpc" with the unknown name "tpc"; expected names of mapped verbs ofi tcp'),
 ]
 
 

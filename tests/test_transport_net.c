@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every network behind net.h must do. A network is a line of `all_networks`; all tests run
+ * What every network must do, see link.h. A network is a line of `all_networks`; all tests run
  * over each, or over the one that is named on the command line, with PEs that are threads, or
  * processes where one of them is lost.
  */

@@ -11,7 +11,7 @@
 #include "api/context.h"
 #include "base/option.h"
 #include "chorus/chorus.h"
-#include "transport/kinds.h"
+#include "transport/link.h"
 #include "transport/links.h"
 
 #include <inttypes.h>
@@ -31,8 +31,7 @@ static const char *why_not(const struct ch_context *context, const struct ch_kin
     tried = ch_links_why_not(context->links, kind);
     if (tried == NULL || *tried != '\0') return tried;
     if (kinds->is_allowed[kind]) return "an earlier one is used";
-    return kind == CH_KIND_loop ? "only if CHORUS_TRANSPORT names it"
-                                : "CHORUS_TRANSPORT excludes it";
+    return "CHORUS_TRANSPORT excludes it";
 }
 
 static void print_kind(const char *name, const char *why, const char *what_for)
@@ -49,7 +48,7 @@ static chorus_status print_kinds(const struct ch_context *context)
     CH_TRY(ch_kinds_read(context->options.transport, &kinds));
     print_kind("mapped", kinds.may_map ? NULL : "CHORUS_TRANSPORT excludes it",
                "peers of the same host");
-    for (uint32_t kind = 0; kind < CH_KIND_COUNT; kind++)
+    for (uint32_t kind = 0; kind < CH_KIND_COUNT && ch_kind_ops[kind] != NULL; kind++)
         print_kind(ch_kind_ops[kind]->name, why_not(context, &kinds, kind),
                    "peers of other hosts");
     return CHORUS_OK;

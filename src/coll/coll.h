@@ -186,7 +186,7 @@ CH_FN int ch_differs_in_tag(uint64_t found, uint64_t expected)
 }
 
 /* 1 in instances of the algorithms for teams whose PEs are all mapped: they do not test for
- * routes. */
+ * links. */
 #ifndef CH_ALL_MAPPED
 #define CH_ALL_MAPPED 0
 #endif

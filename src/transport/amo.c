@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "transport/amo.h"
 
-#include "transport/amo_access.h"
-
 #include <string.h>
 
 chorus_status ch_amo_check(const void *word, size_t bytes)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amo.h: the atomic operations that a transport offers, and how the CPU performs each
- * access. */
+/* amo.h: the atomic operations that a link offers, and how the CPU performs each access. */
 #ifndef CH_AMO_H
 #define CH_AMO_H
 
@@ -24,7 +23,67 @@ enum ch_amo {
 /* ERR_ARG unless a word of this size can be at that address. */
 CH_MUST_CHECK chorus_status ch_amo_check(const void *word, size_t bytes);
 
-/* Performed by the CPU, on an aligned word of 4 or 8 bytes; returns the old value. */
+/* Inlined: if op and bytes are constants, only the instruction remains. Returns the old value
+ * of *word. */
+static inline uint32_t ch_amo_on_4(uint32_t *word, enum ch_amo op, uint32_t value,
+                                   uint32_t compare)
+{
+    switch (op) {
+    case CH_AMO_SET:
+    case CH_AMO_SWAP:
+        return __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
+    case CH_AMO_ADD:
+        return __atomic_fetch_add(word, value, __ATOMIC_SEQ_CST);
+    case CH_AMO_AND:
+        return __atomic_fetch_and(word, value, __ATOMIC_SEQ_CST);
+    case CH_AMO_OR:
+        return __atomic_fetch_or(word, value, __ATOMIC_SEQ_CST);
+    case CH_AMO_XOR:
+        return __atomic_fetch_xor(word, value, __ATOMIC_SEQ_CST);
+    case CH_AMO_FETCH:
+        return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+    case CH_AMO_COMPARE_SWAP:
+        (void)__atomic_compare_exchange_n(word, &compare, value, false, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_SEQ_CST);
+    }
+    return compare; /* a failed compare stores the old value here */
+}
+
+/* The same, twice as wide. */
+static inline uint64_t ch_amo_on_8(uint64_t *word, enum ch_amo op, uint64_t value,
+                                   uint64_t compare)
+{
+    switch (op) {
+    case CH_AMO_SET:
+    case CH_AMO_SWAP:
+        return __atomic_exchange_n(word, value, __ATOMIC_SEQ_CST);
+    case CH_AMO_ADD:
+        return __atomic_fetch_add(word, value, __ATOMIC_SEQ_CST);
+    case CH_AMO_AND:
+        return __atomic_fetch_and(word, value, __ATOMIC_SEQ_CST);
+    case CH_AMO_OR:
+        return __atomic_fetch_or(word, value, __ATOMIC_SEQ_CST);
+    case CH_AMO_XOR:
+        return __atomic_fetch_xor(word, value, __ATOMIC_SEQ_CST);
+    case CH_AMO_FETCH:
+        return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+    case CH_AMO_COMPARE_SWAP:
+        (void)__atomic_compare_exchange_n(word, &compare, value, false, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_SEQ_CST);
+    }
+    return compare; /* a failed compare stores the old value here */
+}
+
+/* On an aligned word of 4 or 8 bytes; returns the old value. */
+static inline uint64_t ch_amo_access(enum ch_amo op, void *word, size_t bytes, uint64_t value,
+                                     uint64_t compare)
+{
+    if (bytes == 4)
+        return ch_amo_on_4((uint32_t *)word, op, (uint32_t)value, (uint32_t)compare);
+    return ch_amo_on_8((uint64_t *)word, op, value, compare);
+}
+
+/* The same, not inlined. */
 uint64_t ch_amo_apply(enum ch_amo op, void *word, size_t bytes, uint64_t value,
                       uint64_t compare);
 

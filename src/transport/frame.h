@@ -11,6 +11,7 @@
 #ifndef CH_FRAME_H
 #define CH_FRAME_H
 
+#include "transport/amo.h"
 #include "transport/parts.h"
 
 #include <stdint.h>
@@ -41,10 +42,27 @@ struct ch_frame_operands {
     uint64_t value, compare;
 };
 
-/* Execute a SAY or an AMO, whose operands follow its head, and set the old value. False: it
- * names a word that is not attached; nothing was changed. */
-bool ch_frame_word(struct ch_parts *parts, const struct ch_frame *frame);
-bool ch_frame_amo(struct ch_parts *parts, const struct ch_frame *frame,
-                  const struct ch_frame_operands *operands, uint64_t *before_out);
+/* Execute a WORD. False: it names a word that is not attached; nothing was changed. */
+static inline bool ch_frame_word(struct ch_parts *parts, const struct ch_frame *frame)
+{
+    uint64_t *const word = (uint64_t *)(uintptr_t)frame->there;
+
+    if (frame->there % sizeof(*word) != 0 || !ch_parts_hold(parts, frame->there, sizeof(*word)))
+        return false;
+    __atomic_store_n(word, frame->value, __ATOMIC_RELEASE);
+    return true;
+}
+
+/* The same for an AMO, whose operands follow its head; sets the old value. */
+static inline bool ch_frame_amo(struct ch_parts *parts, const struct ch_frame *frame,
+                                const struct ch_frame_operands *operands, uint64_t *before_out)
+{
+    if (frame->op > CH_AMO_COMPARE_SWAP || (frame->width != 4 && frame->width != 8) ||
+        frame->there % frame->width != 0 || !ch_parts_hold(parts, frame->there, frame->width))
+        return false;
+    *before_out = ch_amo_apply((enum ch_amo)frame->op, (void *)(uintptr_t)frame->there,
+                               frame->width, operands->value, operands->compare);
+    return true;
+}
 
 #endif /* CH_FRAME_H */

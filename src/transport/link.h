@@ -222,7 +222,41 @@ struct ch_link_ops {
 };
 
 extern const struct ch_link_ops ch_link_mapped, ch_link_gpu;
-extern const struct ch_link_ops ch_link_tcp, ch_link_ofi, ch_link_verbs, ch_link_loop;
+
+/*
+ * The kinds of network, in the order in which they are tried; behind them loop, which only the
+ * tests' library has (tests/link_loop.c), and which is used only if it is named.
+ */
+/* clang-format off */
+#define CH_KIND_LIST(X) X(verbs) X(ofi) X(tcp)
+/* clang-format on */
+enum {
+#define X(name) CH_KIND_##name,
+    CH_KIND_LIST(X)
+#undef X
+        CH_KIND_loop,
+    CH_KIND_COUNT
+};
+
+#define X(name) extern const struct ch_link_ops ch_link_##name;
+CH_KIND_LIST(X)
+#undef X
+extern const struct ch_link_ops ch_link_loop __attribute__((weak));
+
+extern const struct ch_link_ops *const ch_kind_ops[CH_KIND_COUNT]; /* null: loop, if absent */
+
+/* What CHORUS_TRANSPORT allows. */
+struct ch_kinds {
+    bool may_map; /* peers of this host */
+    bool is_allowed[CH_KIND_COUNT];
+};
+
+/*
+ * "": mapped within a host, otherwise the first kind that works. Names, separated by commas:
+ * only these; "mapped" is one of them. "^" before the first: all except these. ERR_ARG for
+ * other names.
+ */
+CH_MUST_CHECK chorus_status ch_kinds_read(const char *text, struct ch_kinds *kinds_out);
 
 struct ch_link {
     const struct ch_link_ops *ops;

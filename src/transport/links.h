@@ -55,8 +55,8 @@ bool ch_links_near(const struct ch_links *links, struct ch_near near_out[]);
 const uint32_t *ch_links_nodes(const struct ch_links *links);
 /* How a peer that is not mapped is reached: device and address. */
 void ch_links_describe(struct ch_links *links, uint32_t pe, char why_out[CH_LINK_WHY_BYTES]);
-/* The reason why a kind of kinds.h was tried and is not used; "": it was not tried; null: it is
- * used, or there is no network. */
+/* The reason why a kind of CH_KIND_LIST was tried and is not used; "": it was not tried; null:
+ * it is used, or there is no network. */
 const char *ch_links_why_not(const struct ch_links *links, uint32_t kind);
 
 /* Attach memory of this PE that peers access, and detach it. No-ops without a network. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mapped.c: links to peers whose segments this PE can load and store. */
 #include "heap/heap.h"
-#include "transport/amo_access.h"
 #include "transport/link.h"
 
 #include <stdlib.h>

@@ -11,7 +11,7 @@
 #define CH_MAPPED_H
 
 #include "base/door.h"
-#include "transport/amo_access.h"
+#include "transport/amo.h"
 
 struct ch_near {
     ptrdiff_t shift;      /* add to an address of this PE to get the same offset on the peer */

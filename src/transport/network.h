@@ -9,7 +9,7 @@
 
 #include "base/door.h"
 #include "boot/boot.h"
-#include "transport/kinds.h"
+#include "transport/link.h"
 
 #include <pthread.h>
 

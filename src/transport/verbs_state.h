@@ -213,7 +213,7 @@ void ch_verbs_do(struct ch_endpoint *ep, struct ch_verbs_link *link,
 /* Post a write without data, whose completion confirms that all earlier operations have
  * arrived. */
 void ch_verbs_flush(struct ch_endpoint *ep, struct ch_verbs_link *link);
-/* See net.h. */
+/* See link.h. */
 void ch_verbs_doze(struct ch_endpoint *ep);
 /* Post replies for which there was no room. */
 void ch_verbs_answer(struct ch_endpoint *ep, struct ch_verbs_link *link);
@@ -222,7 +222,7 @@ void ch_verbs_answer(struct ch_endpoint *ep, struct ch_verbs_link *link);
 /* The message of a failure to register memory. */
 CH_MUST_CHECK chorus_status ch_verbs_refuse_memory(const struct ch_endpoint *ep, size_t bytes,
                                                    int error);
-/* See net.h. */
+/* See link.h. */
 void ch_verbs_card(const struct ch_endpoint *ep, char card_out[CH_LINK_ADDRESS_BYTES]);
 chorus_status ch_verbs_meet(struct ch_endpoint *ep, const char (*cards)[CH_LINK_ADDRESS_BYTES]);
 chorus_status ch_verbs_attach(struct ch_endpoint *ep, void *base, size_t bytes,

@@ -51,7 +51,7 @@ struct sim {
     uint32_t
         fibers;     /* of the PEs' lanes, then of the links and of threads that make progress */
     uint32_t lanes; /* of all PEs */
-    struct ch_link *routes[SIM_CONTEXTS_MAX][SIM_FIBERS_MAX][SIM_FIBERS_MAX];
+    struct ch_link *links[SIM_CONTEXTS_MAX][SIM_FIBERS_MAX][SIM_FIBERS_MAX];
     struct sim_fiber *now;
     uint32_t ready[SIM_COUNTED_FIBERS_MAX]; /* fibers that can run */
     uint32_t n_ready, n_done, n_links;

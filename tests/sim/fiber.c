@@ -208,7 +208,7 @@ struct ch_link *sim_link_in(uint32_t context, uint32_t from, uint32_t to)
 {
     if (!are_apart(from, to)) return NULL;
     return sim.setup.is_counted ? sim_link_open(sim.n_links++, from, to)
-                                : sim.routes[context][from][to];
+                                : sim.links[context][from][to];
 }
 
 struct ch_link *sim_link(uint32_t from, uint32_t to)
@@ -223,8 +223,8 @@ static void open_links(uint32_t context)
         const uint32_t from = i / sim.setup.n, to = i % sim.setup.n;
 
         if (!are_apart(from, to)) continue;
-        sim.routes[context][from][to] = sim_link_open(sim.n_links++, from, to);
-        sim_link_start(sim.routes[context][from][to], sim_fiber_beside(from, SIM_LINK_LANE));
+        sim.links[context][from][to] = sim_link_open(sim.n_links++, from, to);
+        sim_link_start(sim.links[context][from][to], sim_fiber_beside(from, SIM_LINK_LANE));
     }
 }
 

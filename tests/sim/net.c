@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * net.c: routes to peers that are not mapped: the links of a network.
+ * net.c: the links of a network, to peers that are not mapped.
  *
  * A link goes from one PE to one other. What is posted on it is done by a fiber of its own, at
  * its time, which is a party to every race: it reads the source of a put when it likes, and

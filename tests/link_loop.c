@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loop.c: a network within one host, for tests; its PEs do not use loads and stores of each
- * other's memory. Operations that are posted are queued without copying any data, until
- * progress executes them in the peer's memory, which is mapped: puts of a link in any order,
- * words and atomics after the puts, links in any order. It serves all PEs or, if the transport
- * `mapped` is also allowed, those that are treated as PEs of other hosts (network.c).
+ * link_loop.c: a network within one host, for tests, and the shortest example of a kind of
+ * link; its PEs do not use loads and stores of each other's memory. Operations that are posted
+ * are queued without copying any data, until progress executes them in the peer's memory, which
+ * is mapped: puts of a link in any order, signals and atomics after the puts, links in any
+ * order. It serves all PEs or, if the transport `mapped` is also allowed, those that are
+ * treated as PEs of other hosts (transport/open.c).
  */
 #include "transport/link.h"
 
