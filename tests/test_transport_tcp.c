@@ -2,8 +2,7 @@
 /* The network tcp: who may connect, and what is said of who cannot. */
 #include "net_pes.h"
 #include "transport/frame.h"
-#include "transport/tcp/address.h"
-#include "transport/tcp/hello.h"
+#include "transport/tcp/tcp.h"
 
 #include <arpa/inet.h>
 #include <check.h>

@@ -33,7 +33,7 @@ struct ch_frame {
     uint8_t width;       /* and its bytes */
     uint8_t wants_reply; /* and whether its sender needs the old value */
     uint32_t parts; /* of a PUT or REPLY over tcp: number of parts in which its body is sent,
-                       see tcp/channel.h; 0: as a whole */
+                       see tcp/channel.c; 0: as a whole */
     uint64_t there; /* an address of the receiver */
     uint64_t value;
 };

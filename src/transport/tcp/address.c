@@ -1,14 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transport/tcp/address.h"
+/*
+ * address.c: what a new connection needs: the addresses of hosts, the options of its socket,
+ * and the messages by which its two ends prove that they belong to the same job.
+ *
+ * The side that accepts sends a challenge with a nonce. The side that connected answers with a
+ * hello: its number, the number of the PE that it wants, a nonce of its own, and a MAC of both
+ * nonces and of the hello under the job's secret. The answer has a MAC in the same way, except
+ * that to a hello with a wrong MAC: a process outside the job receives nothing that was
+ * computed from the secret, by which it could test guesses of it. Neither end therefore accepts
+ * a recorded handshake, and neither uses data of the other before it has checked its MAC.
+ */
+#include "transport/tcp/tcp.h"
+
+#include "base/limits.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
+#include <linux/tcp.h>
 #include <net/if.h>
+#include <netinet/in.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { NAMES_BYTES = 200 };
+enum {
+    NAMES_BYTES = 200,
+    CONGESTION_BYTES = 16,
+    BUFFER_BYTES =
+        4 << 20, /* of a socket, for each direction; a limit, which uses no memory by itself */
+    ORDER = 0x01020304,
+};
+
+static const char magic[8] = "chorus\n";
+
+/* ---- addresses of this host ---- */
 
 static uint8_t prefix_of(const void *mask, size_t bytes)
 {
@@ -132,6 +158,8 @@ chorus_status ch_tcp_addresses_find(const char *interface, const unsigned char l
     return st;
 }
 
+/* ---- addresses of peers ---- */
+
 static bool are_in_one_net(const struct ch_tcp_address *a, const struct ch_tcp_address *b)
 {
     const uint8_t bits = a->prefix < b->prefix ? a->prefix : b->prefix;
@@ -223,4 +251,142 @@ const char *ch_tcp_interface_of(const struct ch_tcp_hosts *own, int fd)
     for (uint32_t i = 0; i < own->card.n; i++)
         if (is_same(&own->card.addresses[i], &addr)) return own->interfaces[i];
     return "";
+}
+
+/* ---- sockets ---- */
+
+/*
+ * Collectives send bursts with pauses between them, over links whose round trips take
+ * microseconds. The estimates of bbr take these for slow links, and cubic ends its slow start
+ * far too early: with messages of 64 KiB and more, reno was three times as fast
+ * (docs/design/transport.md). If a site has chosen any other algorithm, such as dctcp, it has
+ * chosen it for such links, and it is kept. A connection that has begun with bbr continues to
+ * send at a measured rate after a change to reno, so the algorithm is set before: for accepted
+ * connections, on the listening socket.
+ */
+static void choose_congestion(int fd)
+{
+    char name[CONGESTION_BYTES] = "";
+    socklen_t bytes = sizeof(name) - 1;
+
+    if (getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &bytes) != 0) return;
+    if (strcmp(name, "bbr") == 0 || strcmp(name, "cubic") == 0)
+        (void)setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "reno", strlen("reno"));
+}
+
+/*
+ * The kernel starts a connection with buffers of some tens of KiB and enlarges them as data is
+ * transferred. Until then, the end of a longer message stays with the sender until its PE runs
+ * again, which takes long if PEs share cores. Setting a size stops the kernel from enlarging
+ * the buffer, unless SO_BUF_LOCK (Linux 5.16) allows it again; older kernels keep their own
+ * sizes.
+ */
+static void enlarge_buffers(int fd)
+{
+#ifdef SO_BUF_LOCK
+    const int unlocked = 0, bytes = BUFFER_BYTES;
+
+    if (setsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &unlocked, sizeof(unlocked)) != 0) return;
+    (void)setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+    (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
+    (void)setsockopt(fd, SOL_SOCKET, SO_BUF_LOCK, &unlocked, sizeof(unlocked));
+#else
+    (void)fd;
+#endif
+}
+
+void ch_tcp_socket_prepare(struct ch_endpoint *ep, int fd)
+{
+    const int on = 1;
+
+    ep->silent_ns = ch_silence_set(fd, ep->terms.options->link_ns);
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+    choose_congestion(fd);
+    enlarge_buffers(fd);
+}
+
+/* ---- the handshake ---- */
+
+/* A MAC of one kind of message (`role`) between these two nonces. */
+static void mac_make(unsigned char *mac_out, const unsigned char *secret, const char *role,
+                     const struct ch_tcp_nonce *accepts, const struct ch_tcp_nonce *dials,
+                     const uint32_t said[4])
+{
+    crypto_generichash_state state;
+
+    (void)crypto_generichash_init(&state, secret, 32, CH_TCP_MAC_BYTES);
+    (void)crypto_generichash_update(&state, (const unsigned char *)role, strlen(role) + 1);
+    (void)crypto_generichash_update(&state, accepts->bytes, sizeof(accepts->bytes));
+    (void)crypto_generichash_update(&state, dials->bytes, sizeof(dials->bytes));
+    (void)crypto_generichash_update(&state, (const unsigned char *)said, 4 * sizeof(said[0]));
+    (void)crypto_generichash_final(&state, mac_out, CH_TCP_MAC_BYTES);
+}
+
+static void hello_mac(unsigned char *mac_out, const struct ch_tcp_hello *hello,
+                      const unsigned char *secret, const struct ch_tcp_nonce *accepts)
+{
+    const uint32_t said[4] = {hello->from, hello->to, hello->n, hello->channel};
+
+    mac_make(mac_out, secret, "chorus tcp hello", accepts, &hello->nonce, said);
+}
+
+static void answer_mac(unsigned char *mac_out, const struct ch_tcp_answer *answer,
+                       const unsigned char *secret, const struct ch_tcp_nonce *accepts,
+                       const struct ch_tcp_nonce *dials)
+{
+    const uint32_t said[4] = {answer->verdict, answer->zero, 0, 0};
+
+    mac_make(mac_out, secret, "chorus tcp answer", accepts, dials, said);
+}
+
+void ch_tcp_challenge_make(struct ch_tcp_challenge *out)
+{
+    memset(out, 0, sizeof(*out));
+    memcpy(out->magic, magic, sizeof(magic));
+    out->version = CH_TCP_VERSION;
+    out->order = ORDER;
+    randombytes_buf(out->nonce.bytes, sizeof(out->nonce.bytes));
+}
+
+const char *ch_tcp_challenge_wrong(const struct ch_tcp_challenge *challenge)
+{
+    if (memcmp(challenge->magic, magic, sizeof(magic)) != 0)
+        return "the program that listens there is not a PE of Chorus";
+    if (challenge->order != ORDER) return "it has another byte order";
+    if (challenge->version != CH_TCP_VERSION) return "it has another version of Chorus";
+    return NULL;
+}
+
+void ch_tcp_hello_make(struct ch_tcp_hello *hello, const unsigned char *secret,
+                       const struct ch_tcp_nonce *theirs)
+{
+    memcpy(hello->magic, magic, sizeof(magic));
+    randombytes_buf(hello->nonce.bytes, sizeof(hello->nonce.bytes));
+    hello_mac(hello->mac, hello, secret, theirs);
+}
+
+bool ch_tcp_hello_holds(const struct ch_tcp_hello *hello, const unsigned char *secret,
+                        const struct ch_tcp_nonce *mine)
+{
+    unsigned char mac[CH_TCP_MAC_BYTES];
+
+    hello_mac(mac, hello, secret, mine);
+    return memcmp(hello->magic, magic, sizeof(magic)) == 0 &&
+           sodium_memcmp(mac, hello->mac, sizeof(mac)) == 0;
+}
+
+void ch_tcp_answer_make(struct ch_tcp_answer *answer, const unsigned char *secret,
+                        const struct ch_tcp_nonce *mine, const struct ch_tcp_nonce *theirs)
+{
+    answer->zero = 0;
+    answer_mac(answer->mac, answer, secret, mine, theirs);
+}
+
+bool ch_tcp_answer_holds(const struct ch_tcp_answer *answer, const unsigned char *secret,
+                         const struct ch_tcp_nonce *mine, const struct ch_tcp_nonce *theirs)
+{
+    unsigned char mac[CH_TCP_MAC_BYTES];
+
+    answer_mac(mac, answer, secret, theirs, mine);
+    return sodium_memcmp(mac, answer->mac, sizeof(mac)) == 0;
 }

@@ -4,15 +4,139 @@
  *
  * Every frame is checked: one that names memory outside the attached parts, or that was not
  * requested, ends the connection and changes nothing.
+ *
+ * By a posted receive a body goes from the socket directly to the destination that the PE
+ * chose. A PE that waits for one message reads the socket as if that message came next: its
+ * head into the buffer of the link, its body to the destination, and the bytes after it into
+ * the buffer. That is one system call and no copy. If another message has arrived first, its
+ * bytes are copied from the destination to the buffer, so the length of such a read is limited
+ * by the size of the buffer.
  */
 #include "transport/tcp/tcp.h"
 
+#include "base/clock.h"
+
 #include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <string.h>
 #include <sys/uio.h>
 
 /* Reads of one link before other links are read. */
 enum { READS = 8 };
+
+/* Acknowledgements are made late when the first bytes arrive, and those after such a pause,
+ * which is less than the kernel's 40 ms. */
+#define PAUSE_NS (20 * CH_NS_PER_MS)
+
+/* ---- posted receives ---- */
+
+bool ch_tcp_post_receive(struct ch_endpoint *ep, uint32_t pe, void *slot, void *dst,
+                         size_t bytes)
+{
+    struct ch_tcp_link *link = ep->links[pe];
+
+    if (link == NULL || bytes <= CH_TCP_SMALL || link->wanted.bytes != 0) return false;
+    link->wanted = (struct ch_tcp_wanted){slot, dst, bytes, CH_TCP_AWAITED};
+    return true;
+}
+
+/* A wait that fails may end the receive while the body arrives: the rest is stored in the
+ * slot. */
+bool ch_tcp_received(struct ch_endpoint *ep, uint32_t pe)
+{
+    struct ch_tcp_link *link = ep->links[pe];
+    const struct ch_tcp_wanted wanted = link->wanted;
+
+    link->wanted.bytes = 0;
+    if (wanted.state == CH_TCP_ARRIVING && (link->left != 0 || link->is_divided)) {
+        const size_t here = (size_t)(link->place - wanted.dst);
+
+        memcpy(wanted.slot, wanted.dst, here);
+        link->place = wanted.slot + here;
+        if (link->is_divided) ch_tcp_channels_move(ep, link, wanted.slot, wanted.bytes);
+    }
+    return wanted.state == CH_TCP_THERE;
+}
+
+/* Does the frame match a posted receive? */
+static bool is_wanted(const struct ch_tcp_link *link, const struct ch_frame *head)
+{
+    const struct ch_tcp_wanted *wanted = &link->wanted;
+
+    return wanted->bytes != 0 && wanted->state == CH_TCP_AWAITED &&
+           head->kind == CH_FRAME_PUT && head->there == (uintptr_t)wanted->slot &&
+           head->value == wanted->bytes;
+}
+
+/* Bytes of the wanted body that follow its head on the link. */
+static size_t first_part(const struct ch_tcp_link *link, uint32_t parts)
+{
+    return parts != 0 ? ch_tcp_first_part(link->wanted.bytes, parts) : link->wanted.bytes;
+}
+
+/* Number of bytes to read directly to the destination of a posted receive, although the head
+ * before them has not arrived yet; 0: none. */
+static size_t wanted_guess(const struct ch_tcp_link *link)
+{
+    const size_t most = sizeof(link->in) - sizeof(struct ch_frame);
+    const uint32_t parts = link->n_channels + 1;
+    const bool is_divided = ch_tcp_may_divide(link, link->wanted.bytes, parts);
+    const size_t first = first_part(link, is_divided ? parts : 0);
+
+    if (link->wanted.bytes == 0 || link->wanted.state != CH_TCP_AWAITED || link->hi != 0 ||
+        link->left != 0 || link->is_divided)
+        return 0;
+    return first < most ? first : most;
+}
+
+/* The body of the head is the wanted one. Of the `body` bytes at the destination, those behind
+ * its first part are copied to the buffer, before the `rest` bytes that follow the head there.
+ */
+static void take_wanted(struct ch_endpoint *ep, struct ch_tcp_link *link,
+                        const struct ch_frame *head, size_t body, size_t rest)
+{
+    const size_t first = first_part(link, head->parts), here = body < first ? body : first;
+
+    memmove(link->in + (body - here), link->in + sizeof(*head), rest);
+    memcpy(link->in, link->wanted.dst + here, body - here);
+    link->hi = body - here + rest;
+    link->place = link->wanted.dst + here;
+    link->left = first - here;
+    link->is_reply = false;
+    link->is_divided = head->parts != 0;
+    link->wanted.state = link->left == 0 && !link->is_divided ? CH_TCP_THERE : CH_TCP_ARRIVING;
+    if (link->is_divided)
+        ch_tcp_channels_expect(ep, link, link->wanted.dst, link->wanted.bytes);
+    else
+        ch_tcp_channels_wake(ep, link, link->wanted.bytes);
+}
+
+/* `got` bytes were read in this way; the buffer contains the head and the bytes after the body:
+ * if the body is at its destination, sets the state for it, otherwise copies everything into
+ * the buffer. */
+static void wanted_sort(struct ch_endpoint *ep, struct ch_tcp_link *link, size_t guess,
+                        size_t got)
+{
+    char *const behind = link->in + sizeof(struct ch_frame);
+    size_t body, rest;
+    struct ch_frame head;
+
+    link->hi = got;
+    if (got <= sizeof(head)) return;
+    memcpy(&head, link->in, sizeof(head));
+    body = got - sizeof(head) < guess ? got - sizeof(head) : guess;
+    rest = got - sizeof(head) - body;
+    if (!is_wanted(link, &head) ||
+        (head.parts != 0 && !ch_tcp_may_divide(link, head.value, head.parts))) {
+        memmove(behind + body, behind, rest);
+        memcpy(behind, link->wanted.dst, body);
+        return;
+    }
+    take_wanted(ep, link, &head, body, rest);
+}
+
+/* ---- frames ---- */
 
 /* The result of handling the first frame. */
 enum step { DONE, INCOMPLETE, BAD };
@@ -104,7 +228,7 @@ static enum step do_put(struct ch_endpoint *ep, struct ch_tcp_link *link,
 {
     if (!ch_parts_hold(&ep->parts, head->there, head->value))
         return refuse_place(ep, link, head);
-    if (!ch_tcp_is_wanted(link, head))
+    if (!is_wanted(link, head))
         return take_body(ep, link, head, (void *)(uintptr_t)head->there);
     link->wanted.state = CH_TCP_ARRIVING;
     return take_body(ep, link, head, link->wanted.dst); /* none is small */
@@ -217,6 +341,8 @@ static enum step do_frame(struct ch_endpoint *ep, struct ch_tcp_link *link)
     }
 }
 
+/* ---- reading ---- */
+
 /* `placed` more bytes of a body are at their destination. */
 static void place(struct ch_tcp_link *link, size_t placed)
 {
@@ -271,7 +397,7 @@ static bool take(struct ch_endpoint *ep, struct ch_tcp_link *link, size_t guess,
     const size_t placed = got < link->left ? got : link->left;
 
     if (guess != 0) {
-        ch_tcp_wanted_sort(ep, link, guess, got);
+        wanted_sort(ep, link, guess, got);
     } else {
         place(link, placed);
         link->hi += got - placed;
@@ -289,18 +415,31 @@ static bool may_read(struct ch_endpoint *ep, struct ch_tcp_link *link)
     return do_frames(ep, link) && (!link->is_divided || link->left != 0);
 }
 
+/*
+ * The kernel acknowledges each short message while it is read, which takes the reader as long
+ * as sending one, unless it takes the connection for one of requests and replies: then an
+ * acknowledgement travels with the next message, or follows after two messages or 40 ms. If it
+ * had to follow after 40 ms, the kernel no longer takes the connection for such a one.
+ */
+static void acknowledge_late(int fd)
+{
+    const int off = 0;
+
+    (void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof(off));
+}
+
 static void note_arrival(struct ch_tcp_link *link)
 {
     const uint64_t now = ch_clock_ns();
 
-    if (now - link->heard_ns > CH_TCP_PAUSE_NS) ch_tcp_acknowledge_late(link->fd);
+    if (now - link->heard_ns > PAUSE_NS) acknowledge_late(link->fd);
     link->heard_ns = now;
 }
 
 void ch_tcp_receive(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     for (int i = 0; i < READS && may_read(ep, link) && link->state == CH_TCP_UP; i++) {
-        const size_t guess = ch_tcp_wanted_guess(link);
+        const size_t guess = wanted_guess(link);
         struct iovec parts[3];
         const int n = aim(link, guess, parts);
         const ssize_t got = n == 1 ? recv(link->fd, parts[0].iov_base, parts[0].iov_len, 0)

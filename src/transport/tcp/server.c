@@ -6,7 +6,7 @@
  * each channel and direction with work, of a bounded number of bytes. After some time without
  * work it sleeps until a part is posted, or a socket is ready for a part.
  */
-#include "transport/tcp/channel.h"
+#include "transport/tcp/tcp.h"
 
 #include "base/clock.h"
 #include "base/error.h"

@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tcp.c: the network's operations, and its progress. */
+/*
+ * tcp.c: the table of the network's operations, with its start, end and progress, and the state
+ * of the connection to each peer.
+ */
 #include "transport/tcp/tcp.h"
 
 #include "base/clock.h"
 #include "base/exec_host.h"
 
 #include <errno.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
 #include <sodium.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +31,9 @@ enum { LOOK = 64, EVENTS = 32 };
 #define BYE_NS (CH_NS_PER_S / 2) /* longest time that close waits for full sockets */
 enum { BYE_NAP_NS = 1000000 };
 
-/* ---- start and end ---- */
+#define CHECK_NS (CH_NS_PER_S / 2) /* between two checks of the links */
 
-static void tcp_close(struct ch_endpoint *ep);
+/* ---- links ---- */
 
 void ch_tcp_watch(struct ch_endpoint *ep, int fd, uint64_t word, uint32_t before,
                   uint32_t events)
@@ -38,6 +44,127 @@ void ch_tcp_watch(struct ch_endpoint *ep, int fd, uint64_t word, uint32_t before
     if (epoll_ctl(ep->epoll, op, fd, &event) != 0)
         ch_tcp_remember(ep, CHORUS_ERR_SYSTEM, "tcp: epoll refuses another descriptor");
 }
+
+/* Null is a no-op. */
+static void link_free(struct ch_tcp_link *link)
+{
+    if (link == NULL) return;
+    if (link->fd >= 0) (void)close(link->fd);
+    ch_tcp_call_end(&link->dial);
+    for (uint32_t i = 0; link->channels != NULL && i < link->n_channels; i++) {
+        ch_tcp_call_end(&link->channels[i].call);
+        if (link->channels[i].fd >= 0) (void)close(link->channels[i].fd);
+    }
+    free(link->channels);
+    free(link->slots);
+    free(link);
+}
+
+static struct ch_tcp_link *link_new(struct ch_endpoint *ep, uint32_t pe)
+{
+    struct ch_tcp_link *link = calloc(1, sizeof(*link));
+
+    if (link == NULL) return NULL;
+    link->pe = pe;
+    link->fd = link->dial.fd = -1;
+    link->slots = malloc(CH_TCP_SLOTS * sizeof(link->slots[0]));
+    if (link->slots == NULL) {
+        link_free(link);
+        return NULL;
+    }
+    link->state = CH_TCP_WAITING;
+    ep->n_calls++;
+    ep->links[pe] = link;
+    return link;
+}
+
+void ch_tcp_remember(struct ch_endpoint *ep, chorus_status code, const char *why)
+{
+    if (ep->status != CHORUS_OK) return;
+    ep->status = code;
+    (void)snprintf(ep->why, sizeof(ep->why), "%s", why);
+}
+
+struct ch_tcp_link *ch_tcp_link_called(struct ch_endpoint *ep, uint32_t pe)
+{
+    struct ch_tcp_link *link = ep->links[pe] != NULL ? ep->links[pe] : link_new(ep, pe);
+
+    if (link == NULL) ch_tcp_remember(ep, CHORUS_ERR_SYSTEM, "tcp: no memory for a connection");
+    return link;
+}
+
+static void forget_up(struct ch_endpoint *ep, uint32_t pe)
+{
+    for (uint32_t i = 0; i < ep->n_up; i++)
+        if (ep->up[i] == pe) ep->up[i] = ep->up[--ep->n_up];
+}
+
+/* No more bytes are sent or received on the link. */
+static void link_end(struct ch_endpoint *ep, struct ch_tcp_link *link, enum ch_tcp_state state)
+{
+    if (link->state == CH_TCP_DIALING || link->state == CH_TCP_WAITING) ep->n_calls--;
+    forget_up(ep, link->pe);
+    ch_tcp_call_end(&link->dial);
+    ch_tcp_channels_end(ep, link);
+    if (link->fd >= 0) (void)close(link->fd);
+    link->fd = -1;
+    link->state = state;
+    link->first = link->end;
+    link->left = 0;
+    link->first_pending = link->end_pending;
+    link->sent = link->done = link->asked = link->posted;
+}
+
+/* "tcp: 10.0.0.1 port 4711 by eth0", for messages. */
+static void where_of(const struct ch_endpoint *ep, uint32_t pe,
+                     char where_out[CH_LINK_WHY_BYTES])
+{
+    const struct ch_tcp_link *link = ep->links[pe];
+    char text[CH_TCP_ADDRESS_TEXT] = "no address";
+    struct ch_tcp_address address;
+
+    if (link != NULL && link->where[0] != '\0') {
+        (void)snprintf(where_out, CH_LINK_WHY_BYTES, "tcp: %s", link->where);
+        return;
+    }
+    if (ch_tcp_address_pick(ep->addresses, &ep->cards[pe], 0, &address))
+        ch_tcp_address_text(&address, text);
+    (void)snprintf(where_out, CH_LINK_WHY_BYTES, "tcp: %s port %u, not connected", text,
+                   ep->cards[pe].port);
+}
+
+void ch_tcp_fail(struct ch_endpoint *ep, struct ch_tcp_link *link, chorus_status code,
+                 const char *format, ...)
+{
+    char why[CH_LINK_WHY_BYTES], message[sizeof(ep->why)], reason[240];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(reason, sizeof(reason), format, args);
+    va_end(args);
+    where_of(ep, link->pe, why);
+    (void)snprintf(message, sizeof(message), "PE %u on host %s (%s): %s", link->pe,
+                   ep->terms.hosts != NULL ? ep->terms.hosts[link->pe] : "?", why, reason);
+    ch_tcp_remember(ep, code, message);
+    link_end(ep, link, CH_TCP_FAILED);
+}
+
+struct ch_tcp_link *ch_tcp_link_of(struct ch_endpoint *ep, uint32_t pe)
+{
+    struct ch_tcp_link *link = ep->links[pe];
+
+    if (link == NULL) {
+        link = ch_tcp_link_called(ep, pe);
+        if (link == NULL) return NULL;
+        link->state = CH_TCP_DIALING;
+        ch_tcp_dial(ep, link);
+    }
+    if (link->state == CH_TCP_GONE)
+        ch_tcp_fail(ep, link, CHORUS_ERR_ABORTED, "the PE has left the job");
+    return link->state == CH_TCP_FAILED ? NULL : link;
+}
+
+/* ---- start and end ---- */
 
 static chorus_status allocate(struct ch_endpoint *ep)
 {
@@ -58,30 +185,6 @@ static chorus_status allocate(struct ch_endpoint *ep)
                        strerror(errno), errno == EMFILE ? "; " CH_LIMIT_ADVICE : "");
     ch_tcp_spare(ep);
     return CHORUS_OK;
-}
-
-static chorus_status tcp_open(const struct ch_link_terms *terms, struct ch_endpoint **ep_out)
-{
-    struct ch_endpoint *ep = calloc(1, sizeof(*ep));
-    chorus_status st;
-
-    if (ep == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: no memory for a network");
-    ep->terms = *terms;
-    CH_TRY_GOTO(st, allocate(ep), out_close);
-    if (sodium_init() < 0) {
-        st = CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: libsodium has no source of random numbers");
-        goto out_close;
-    }
-    CH_TRY_GOTO(st, ch_tcp_addresses_find(terms->options->net, terms->listen, ep->addresses),
-                out_close);
-    CH_TRY_GOTO(st, ch_tcp_listen(ep, &ep->addresses->card.port), out_close);
-    ep->addresses->card.channels = (uint16_t)ch_tcp_channels_choose(ep);
-    *ep_out = ep;
-    return CHORUS_OK;
-
-out_close:
-    tcp_close(ep);
-    return st;
 }
 
 static bool is_sending(const struct ch_tcp_link *link)
@@ -120,7 +223,7 @@ static void tcp_close(struct ch_endpoint *ep)
     for (uint32_t i = 0; i < CH_TCP_GUESTS; i++)
         ch_tcp_call_end(&ep->guests[i]);
     for (uint32_t pe = 0; ep->links != NULL && pe < ep->terms.n; pe++)
-        ch_tcp_link_free(ep->links[pe]);
+        link_free(ep->links[pe]);
     ch_tcp_listen_end(ep);
     if (ep->epoll >= 0) (void)close(ep->epoll);
     if (ep->spare >= 0) (void)close(ep->spare);
@@ -131,6 +234,30 @@ static void tcp_close(struct ch_endpoint *ep)
     free(ep->links);
     free(ep->up);
     free(ep);
+}
+
+static chorus_status tcp_open(const struct ch_link_terms *terms, struct ch_endpoint **ep_out)
+{
+    struct ch_endpoint *ep = calloc(1, sizeof(*ep));
+    chorus_status st;
+
+    if (ep == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: no memory for a network");
+    ep->terms = *terms;
+    CH_TRY_GOTO(st, allocate(ep), out_close);
+    if (sodium_init() < 0) {
+        st = CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: libsodium has no source of random numbers");
+        goto out_close;
+    }
+    CH_TRY_GOTO(st, ch_tcp_addresses_find(terms->options->net, terms->listen, ep->addresses),
+                out_close);
+    CH_TRY_GOTO(st, ch_tcp_listen(ep, &ep->addresses->card.port), out_close);
+    ep->addresses->card.channels = (uint16_t)ch_tcp_channels_choose(ep);
+    *ep_out = ep;
+    return CHORUS_OK;
+
+out_close:
+    tcp_close(ep);
+    return st;
 }
 
 static uint32_t tcp_caps(const struct ch_endpoint *ep)
@@ -167,13 +294,47 @@ static void tcp_detach(struct ch_endpoint *ep, void *base)
     (void)ch_parts_remove(&ep->parts, (uintptr_t)base, &part);
 }
 
+/* ---- hosts that do not answer ---- */
+
+/*
+ * A host that was disconnected shows only by its silence. While no operation is outstanding,
+ * TCP keepalive detects it. While one is, the kernel would retransmit for a quarter of an
+ * hour. A limit of that time (TCP_USER_TIMEOUT) would also end connections to PEs that are
+ * stopped, or that compute and read nothing, although their hosts answer every probe. Silence
+ * is therefore checked here.
+ */
+
+/* Since when operations are in flight is not known here, so a long time without an answer may
+ * be one without a question. */
+static bool is_unanswered(int fd, uint64_t time_ns)
+{
+    const uint32_t most_ms = (uint32_t)(time_ns / CH_NS_PER_MS);
+    struct tcp_info info;
+    socklen_t bytes = sizeof(info);
+
+    memset(&info, 0, sizeof(info));
+    if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &bytes) != 0) return false;
+    return (info.tcpi_unacked != 0 || info.tcpi_probes != 0) &&
+           info.tcpi_last_ack_recv > most_ms && info.tcpi_last_data_recv > most_ms;
+}
+
+bool ch_tcp_is_silent(const struct ch_endpoint *ep, int fd, uint64_t *since_ns, uint64_t now_ns)
+{
+    if (!is_unanswered(fd, CHECK_NS)) {
+        *since_ns = 0;
+        return false;
+    }
+    if (*since_ns == 0) *since_ns = now_ns - CHECK_NS;
+    return now_ns - *since_ns > ep->silent_ns && is_unanswered(fd, ep->silent_ns);
+}
+
 /* ---- progress ---- */
 
 static void check(struct ch_endpoint *ep)
 {
     const uint64_t now = ch_clock_ns();
 
-    if (now - ep->checked_ns < CH_TCP_CHECK_NS) return;
+    if (now - ep->checked_ns < CHECK_NS) return;
     ep->checked_ns = now;
     ch_tcp_calls_check(ep, now);
     ch_tcp_spare(ep);
@@ -196,7 +357,7 @@ static void link_step(struct ch_endpoint *ep, struct ch_tcp_link *link)
     if (link->first_pending != link->end_pending)
         ch_tcp_fail(ep, link, CHORUS_ERR_ABORTED, "the PE has left the job");
     else
-        ch_tcp_link_end(ep, link, CH_TCP_GONE);
+        link_end(ep, link, CH_TCP_GONE);
 }
 
 /* Threads of channels have woken this one; ch_tcp_channels_look finds out what they did. */
@@ -315,29 +476,13 @@ static void tcp_unwatch(struct ch_endpoint *ep)
     __atomic_store_n(&ep->wake.is_watched, 0, __ATOMIC_SEQ_CST);
 }
 
-void ch_tcp_where(const struct ch_endpoint *ep, uint32_t pe, char where_out[CH_LINK_WHY_BYTES])
-{
-    const struct ch_tcp_link *link = ep->links[pe];
-    char text[CH_TCP_ADDRESS_TEXT] = "no address";
-    struct ch_tcp_address address;
-
-    if (link != NULL && link->where[0] != '\0') {
-        (void)snprintf(where_out, CH_LINK_WHY_BYTES, "tcp: %s", link->where);
-        return;
-    }
-    if (ch_tcp_address_pick(ep->addresses, &ep->cards[pe], 0, &address))
-        ch_tcp_address_text(&address, text);
-    (void)snprintf(where_out, CH_LINK_WHY_BYTES, "tcp: %s port %u, not connected", text,
-                   ep->cards[pe].port);
-}
-
 static void tcp_describe(const struct ch_endpoint *ep, uint32_t pe,
                          char why_out[CH_LINK_WHY_BYTES])
 {
     const struct ch_tcp_link *link = ep->links[pe];
     char where[CH_LINK_WHY_BYTES], more[32] = "";
 
-    ch_tcp_where(ep, pe, where);
+    where_of(ep, pe, where);
     if (link != NULL && link->is_wide)
         (void)snprintf(more, sizeof(more), ", %u connections", link->n_channels + 1);
     (void)snprintf(why_out, CH_LINK_WHY_BYTES, "%.170s, %s%s", where,

@@ -3,7 +3,7 @@
  * tcp.h: the network over sockets; declarations that its files share.
  *
  * Two PEs have one connection, opened when one of them first sends to the other, and possibly
- * channels for parts of long bodies (channel.h). Operations are frames (frame.h). They are
+ * channels for parts of long bodies (channel.c). Operations are frames (frame.h). They are
  * collected in slots; a frame that ends a message (a word, an atomic, a request for a reply)
  * makes one system call send all of them, so a put and the word after it are in one TCP
  * segment. The receiver reads small frames through a buffer, and large bodies directly to their
@@ -16,13 +16,170 @@
 #ifndef CH_TCP_H
 #define CH_TCP_H
 
+#include "base/error.h"
 #include "transport/frame.h"
 #include "transport/link.h"
 #include "transport/parts.h"
-#include "transport/tcp/address.h"
-#include "transport/tcp/call.h"
-#include "transport/tcp/channel.h"
-#include "transport/tcp/hello.h"
+
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
+/* ---- addresses ---- */
+
+enum { CH_TCP_ADDRESSES = 12, CH_TCP_ADDRESS_TEXT = 64, CH_TCP_INTERFACE_BYTES = 16 };
+
+struct ch_tcp_address {
+    uint8_t is_v6;
+    uint8_t prefix; /* number of bits of the network prefix */
+    uint8_t bytes[16];
+};
+
+/* What a PE publishes. */
+struct ch_tcp_card {
+    uint16_t port;
+    uint16_t channels; /* that the PE can serve for each peer */
+    uint16_t n;
+    struct ch_tcp_address addresses[CH_TCP_ADDRESSES];
+};
+_Static_assert(sizeof(struct ch_tcp_card) <= CH_LINK_ADDRESS_BYTES, "a card is too long");
+
+/* This host's addresses. */
+struct ch_tcp_hosts {
+    struct ch_tcp_card card; /* port 0 until it is known */
+    bool is_chosen; /* the PE uses only these: CHORUS_NET or the start of the job says so */
+    char interfaces[CH_TCP_ADDRESSES][CH_TCP_INTERFACE_BYTES];
+};
+
+union ch_tcp_sockaddr {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+/* ---- the handshake of a new connection ---- */
+
+enum { CH_TCP_VERSION = 2, CH_TCP_NONCE_BYTES = 32, CH_TCP_MAC_BYTES = 32 };
+
+struct ch_tcp_nonce {
+    unsigned char bytes[CH_TCP_NONCE_BYTES];
+};
+
+struct ch_tcp_challenge {
+    char magic[8];
+    uint32_t version;
+    uint32_t order; /* CH_TCP_ORDER in the byte order of its sender */
+    struct ch_tcp_nonce nonce;
+};
+
+struct ch_tcp_hello {
+    char magic[8];
+    uint32_t from, to, n;
+    uint32_t channel; /* which the connection will be, from 1; 0: that of the link */
+    struct ch_tcp_nonce nonce;
+    unsigned char mac[CH_TCP_MAC_BYTES];
+};
+
+/* The answers of the accepting side. */
+enum ch_tcp_verdict {
+    CH_TCP_WELCOME = 1,
+    CH_TCP_STRANGER, /* the MAC is wrong: the PE is of another job. This answer has no MAC */
+    CH_TCP_MISTAKEN, /* the hello is for another PE, or for a job of another size */
+    CH_TCP_BUSY,     /* the connecting side must use the connection that is being made to it */
+    CH_TCP_FULL,     /* there is no descriptor or thread for a channel */
+};
+
+struct ch_tcp_answer {
+    uint32_t verdict, zero;
+    unsigned char mac[CH_TCP_MAC_BYTES];
+};
+
+enum { CH_TCP_HELLO_MOST = sizeof(struct ch_tcp_hello) };
+
+/* A connection whose ends are not authenticated yet. */
+struct ch_tcp_call {
+    int fd;            /* -1: none */
+    uint32_t pe;       /* for a connecting one: the expected PE */
+    uint32_t at;       /* and the index of its address, in the order in which they are tried */
+    uint32_t n_again;  /* number of repeated attempts */
+    bool is_connected; /* and whether TCP has connected */
+    uint64_t deadline_ns; /* CH_TCP_NEVER: none */
+    struct ch_tcp_nonce mine, theirs;
+    char in[CH_TCP_HELLO_MOST]; /* the message being received */
+    size_t n_in;
+    bool has_said; /* this PE has sent its hello */
+};
+
+#define CH_TCP_NEVER UINT64_MAX
+
+/* ---- channels, for parts of long bodies ---- */
+
+enum {
+    CH_TCP_CHANNELS = 7,                    /* of a link, at most */
+    CH_TCP_STRIPE = 64 << 10,               /* bytes of the shortest body that is divided */
+    CH_TCP_STRIPE_ASLEEP = 256 << 10,       /* the same while threads of channels sleep */
+    CH_TCP_PARTS = 128,                     /* parts that wait to be sent on one channel */
+    CH_TCP_PARTS_MAX = CH_TCP_CHANNELS + 1, /* of a body */
+};
+
+struct ch_tcp_part {
+    char *at;
+    size_t bytes;
+};
+
+struct ch_tcp_channel {
+    int fd;                  /* -1: not open */
+    struct ch_tcp_call call; /* the side that connects: until the channel is open */
+
+    /* Parts to send: out[i % CH_TCP_PARTS] for i from out_first, which the thread advances, up
+     * to out_end, which the holder of the network's lock advances. Both are atomic. */
+    struct ch_tcp_part out[CH_TCP_PARTS];
+    uint64_t out_first, out_end;
+    size_t out_sent; /* bytes of the first part that the kernel has taken; only the thread */
+
+    /* The part to receive: changed while none is due, or under the lock of the thread. */
+    struct ch_tcp_part in;
+    size_t in_got;
+    uint64_t in_first, in_end; /* parts that were received and announced; atomic */
+
+    int error; /* why the connection has ended: errno, or CH_TCP_CLOSED; 0: it has not; atomic
+                */
+    uint64_t silent_at_ns; /* see struct ch_tcp_link */
+};
+
+#define CH_TCP_CLOSED (-1)
+
+/* A thread that serves one channel of each link. */
+struct ch_tcp_server {
+    struct ch_tcp_wake *wake; /* of the network */
+    const char *spare;        /* where it runs; null: anywhere */
+    uint32_t me;
+    pthread_t thread;
+    bool is_running;
+    pthread_mutex_t lock;             /* the thread holds it while it accesses channels */
+    uint32_t n_queued;                /* other threads that wait for the lock; atomic */
+    struct ch_tcp_channel **channels; /* [n], under the lock */
+    struct pollfd *polls;             /* one more than there may be channels */
+    uint32_t n;
+    int fd;             /* an eventfd: a part was posted, or the thread must end */
+    uint32_t is_asleep; /* it is about to poll fd; atomic */
+    uint32_t is_ending; /* atomic */
+};
+
+/* How threads of channels inform the network. */
+struct ch_tcp_wake {
+    int fd;              /* an eventfd that ep->epoll watches; -1: there are no channels */
+    uint32_t is_watched; /* a thread may sleep until epoll reports an event; atomic */
+    uint32_t has_failed; /* a channel has; atomic */
+    uint64_t steps;      /* parts that were sent or received; atomic */
+    uint64_t seen;       /* steps that the network has noticed */
+};
+
+/* ---- links ---- */
 
 enum {
     CH_TCP_PENDING = 64, /* requests of a PE to a peer whose replies have not arrived */
@@ -149,66 +306,87 @@ struct ch_endpoint {
     char why[640]; /* of the status */
 };
 
-/* link.c. For sending to a peer: the link is created, and begins to connect, at first use.
+/* ---- tcp.c ---- */
+
+/* For sending to a peer: the link is created, and begins to connect, at first use.
  * Null: operations are discarded. */
 struct ch_tcp_link *ch_tcp_link_of(struct ch_endpoint *ep, uint32_t pe);
 /* For a peer that has connected, or will. Null: no memory. */
 struct ch_tcp_link *ch_tcp_link_called(struct ch_endpoint *ep, uint32_t pe);
-void ch_tcp_link_free(struct ch_tcp_link *link); /* null is a no-op */
-/* No more bytes are sent or received on the link. */
-void ch_tcp_link_end(struct ch_endpoint *ep, struct ch_tcp_link *link, enum ch_tcp_state state);
 /* Fail the link, and the network with it; the first failure is kept. */
 void ch_tcp_fail(struct ch_endpoint *ep, struct ch_tcp_link *link, chorus_status code,
                  const char *format, ...) __attribute__((cold, format(printf, 4, 5)));
 void ch_tcp_remember(struct ch_endpoint *ep, chorus_status code, const char *why);
 
-/* post.c: the operations of struct ch_link_ops. */
-chorus_status ch_tcp_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, char *there,
-                         const void *src, size_t bytes);
-chorus_status ch_tcp_put_signal(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
-                                const struct ch_put_signal *put);
-chorus_status ch_tcp_get(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, void *dst,
-                         const char *there, size_t bytes);
-chorus_status ch_tcp_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum ch_amo op,
-                         void *there, size_t bytes, uint64_t value, uint64_t compare,
-                         uint64_t *fetched_out);
-bool ch_tcp_is_sent(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
-bool ch_tcp_is_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
-void ch_tcp_abandon(struct ch_endpoint *ep, uint32_t pe);
+/* Send and receive as much as possible, on all links. */
+void ch_tcp_step(struct ch_endpoint *ep);
+/* Let epoll watch a descriptor for `events`, and return `word` for them; `before`: those for
+ * which it watched before. 0: none. */
+enum {
+    CH_TCP_WATCH_LISTENER,
+    CH_TCP_WATCH_GUEST,
+    CH_TCP_WATCH_LINK,
+    CH_TCP_WATCH_CHANNEL, /* that is connecting */
+    CH_TCP_WATCH_WAKE,
+};
+static inline uint64_t ch_tcp_watch_word(uint32_t what, uint32_t index)
+{
+    return (uint64_t)what << 32 | index;
+}
+void ch_tcp_watch(struct ch_endpoint *ep, int fd, uint64_t word, uint32_t before,
+                  uint32_t events);
+/* Has the other host of a connection not answered for ep->silent_ns, though data is in flight?
+ * *since_ns is 0 at first. Called once in each check of the links. */
+bool ch_tcp_is_silent(const struct ch_endpoint *ep, int fd, uint64_t *since_ns,
+                      uint64_t now_ns);
 
-/* send.c: a slot for an operation, which may be a request; makes progress until there is one.
- * Null: the link has failed. */
-struct ch_tcp_slot *ch_tcp_slot_new(struct ch_endpoint *ep, struct ch_tcp_link *link);
-bool ch_tcp_is_pending_full(const struct ch_tcp_link *link);
-/* The body of a put or reply, which is not copied; channels may send parts of it. */
-void ch_tcp_slot_body(struct ch_endpoint *ep, struct ch_tcp_link *link,
-                      struct ch_tcp_slot *slot, const void *body, size_t bytes);
-/* A slot for a reply; null: the peer has exceeded the number of requests. */
-struct ch_tcp_slot *ch_tcp_slot_reply(struct ch_tcp_link *link);
-/* Pass to the kernel as many frames as it takes now. */
-void ch_tcp_flush(struct ch_endpoint *ep, struct ch_tcp_link *link);
+/* ---- address.c ---- */
 
-/* receive.c: read what has arrived, and execute it. */
-void ch_tcp_receive(struct ch_endpoint *ep, struct ch_tcp_link *link);
-/* Is the link not read before its channels have received their parts? */
-bool ch_tcp_waits(const struct ch_tcp_link *link);
+/* The addresses of `interface`. If it is "": `listen`, IPv4 mapped into IPv6; if that is 0 or
+ * no address of this host, those of all interfaces that are up, the loopback only if there is
+ * no other. ERR_ARG: there is no such interface, or it has no address; the message lists those
+ * that have one. */
+CH_MUST_CHECK chorus_status ch_tcp_addresses_find(const char *interface,
+                                                  const unsigned char listen[16],
+                                                  struct ch_tcp_hosts *out);
 
-/* wanted.c: the operations of struct ch_link_ops, and: does the frame match a posted receive?
- */
-bool ch_tcp_post_receive(struct ch_endpoint *ep, uint32_t pe, void *slot, void *dst,
-                         size_t bytes);
-bool ch_tcp_received(struct ch_endpoint *ep, uint32_t pe);
-bool ch_tcp_is_wanted(const struct ch_tcp_link *link, const struct ch_frame *head);
-/* Number of bytes to read directly to the destination of a posted receive, although the head
- * before them has not arrived yet; 0: none. */
-size_t ch_tcp_wanted_guess(const struct ch_tcp_link *link);
-/* `got` bytes were read in this way; the buffer contains the head and the bytes after the body:
- * if the body is at its destination, sets the state for it, otherwise copies everything into
- * the buffer. */
-void ch_tcp_wanted_sort(struct ch_endpoint *ep, struct ch_tcp_link *link, size_t guess,
-                        size_t got);
+/* The at-th of a peer's addresses, nearest first: those in a network of this host, then the
+ * rest. False: there are fewer. */
+bool ch_tcp_address_pick(const struct ch_tcp_hosts *own, const struct ch_tcp_card *peer,
+                         uint32_t at, struct ch_tcp_address *out);
 
-/* connect.c */
+/* For connect or bind; returns the number of bytes. */
+socklen_t ch_tcp_address_fill(const struct ch_tcp_address *address, uint16_t port,
+                              union ch_tcp_sockaddr *out);
+/* "10.0.0.1" */
+void ch_tcp_address_text(const struct ch_tcp_address *address,
+                         char text_out[CH_TCP_ADDRESS_TEXT]);
+/* "10.0.0.1 port 4711", the other end of a connection. */
+void ch_tcp_peer_text(int fd, char text_out[CH_TCP_ADDRESS_TEXT]);
+/* The interface of this host that the connection uses; "" if none is found. */
+const char *ch_tcp_interface_of(const struct ch_tcp_hosts *own, int fd);
+
+/* Set the options of a socket, before it connects or listens. */
+void ch_tcp_socket_prepare(struct ch_endpoint *ep, int fd);
+
+/* Fill in the messages; secret has 32 bytes, `mine` and `theirs` are in the form of their
+ * senders. */
+void ch_tcp_challenge_make(struct ch_tcp_challenge *out);
+void ch_tcp_hello_make(struct ch_tcp_hello *hello, const unsigned char *secret,
+                       const struct ch_tcp_nonce *theirs);
+void ch_tcp_answer_make(struct ch_tcp_answer *answer, const unsigned char *secret,
+                        const struct ch_tcp_nonce *mine, const struct ch_tcp_nonce *theirs);
+
+/* What is wrong with a challenge, as text; null: nothing. */
+const char *ch_tcp_challenge_wrong(const struct ch_tcp_challenge *challenge);
+/* Is this from a sender that has the secret? `mine` is the nonce that it answers. */
+bool ch_tcp_hello_holds(const struct ch_tcp_hello *hello, const unsigned char *secret,
+                        const struct ch_tcp_nonce *mine);
+bool ch_tcp_answer_holds(const struct ch_tcp_answer *answer, const unsigned char *secret,
+                         const struct ch_tcp_nonce *mine, const struct ch_tcp_nonce *theirs);
+
+/* ---- connect.c ---- */
+
 CH_MUST_CHECK chorus_status ch_tcp_listen(struct ch_endpoint *ep, uint16_t *port_out);
 void ch_tcp_dial(struct ch_endpoint *ep, struct ch_tcp_link *link);
 void ch_tcp_listen_end(struct ch_endpoint *ep);
@@ -232,36 +410,104 @@ bool ch_tcp_call_say(const struct ch_tcp_call *call, const void *message, size_t
 int ch_tcp_connect_to(struct ch_endpoint *ep, const struct ch_tcp_address *address,
                       uint16_t port);
 
-/* tcp.c: "tcp: 10.0.0.1 port 4711 by eth0", for messages. */
-void ch_tcp_where(const struct ch_endpoint *ep, uint32_t pe, char where_out[CH_LINK_WHY_BYTES]);
-/* Send and receive as much as possible, on all links. */
-void ch_tcp_step(struct ch_endpoint *ep);
-/* Let epoll watch a descriptor for `events`, and return `word` for them; `before`: those for
- * which it watched before. 0: none. */
-enum {
-    CH_TCP_WATCH_LISTENER,
-    CH_TCP_WATCH_GUEST,
-    CH_TCP_WATCH_LINK,
-    CH_TCP_WATCH_CHANNEL, /* that is connecting */
-    CH_TCP_WATCH_WAKE,
-};
-static inline uint64_t ch_tcp_watch_word(uint32_t what, uint32_t index)
-{
-    return (uint64_t)what << 32 | index;
-}
-void ch_tcp_watch(struct ch_endpoint *ep, int fd, uint64_t word, uint32_t before,
-                  uint32_t events);
+/* ---- channel.c ---- */
 
-/* health.c */
-void ch_tcp_socket_prepare(struct ch_endpoint *ep, int fd);
-/* Called when the first bytes arrive, and those after a pause of CH_TCP_PAUSE_NS, which is less
- * than the kernel's 40 ms. */
-#define CH_TCP_PAUSE_NS (20 * CH_NS_PER_MS)
-void ch_tcp_acknowledge_late(int fd);
-/* Has the other host of a connection not answered for ep->silent_ns, though data is in flight?
- * *since_ns is 0 at first. Called every CH_TCP_CHECK_NS. */
-#define CH_TCP_CHECK_NS (CH_NS_PER_S / 2)
-bool ch_tcp_is_silent(const struct ch_endpoint *ep, int fd, uint64_t *since_ns,
-                      uint64_t now_ns);
+/* Number of channels that this PE can serve for each peer. */
+uint32_t ch_tcp_channels_choose(const struct ch_endpoint *ep);
+/* Divide a body into parts, and give all but the first to the channels. Returns the number of
+ * parts and sets the bytes of the first; 0: the body is sent as a whole. One that takes less
+ * time as a whole than threads need to wake up only wakes those that sleep. */
+uint32_t ch_tcp_divide(struct ch_endpoint *ep, struct ch_tcp_link *link, const char *body,
+                       size_t bytes, size_t *first_out);
+/* A whole body of these bytes arrives: the next one of this length may be divided. */
+void ch_tcp_channels_wake(struct ch_endpoint *ep, const struct ch_tcp_link *link,
+                          uint64_t bytes);
+/* May a peer have divided a body of these bytes into so many parts? */
+bool ch_tcp_may_divide(const struct ch_tcp_link *link, uint64_t bytes, uint32_t parts);
+/* Bytes of the first part. */
+size_t ch_tcp_first_part(size_t bytes, uint32_t parts);
+/* The other parts of a body go to dst. */
+void ch_tcp_channels_expect(struct ch_endpoint *ep, struct ch_tcp_link *link, char *dst,
+                            size_t bytes);
+/* Move what has arrived of them to dst, where the rest goes, too. */
+void ch_tcp_channels_move(struct ch_endpoint *ep, struct ch_tcp_link *link, char *dst,
+                          size_t bytes);
+/* Have the channels received all parts that were announced? */
+bool ch_tcp_channels_have(const struct ch_tcp_link *link);
+/* Have they passed the first `count` parts to the kernel? */
+bool ch_tcp_channels_sent(const struct ch_tcp_link *link, uint64_t count);
+/* Notice what the threads have done; fails links whose channels have failed. */
+void ch_tcp_channels_look(struct ch_endpoint *ep);
+/* Does the host of a channel not answer? */
+bool ch_tcp_channels_silent(const struct ch_endpoint *ep, struct ch_tcp_link *link,
+                            uint64_t now_ns);
+/* Close the channels of a link, which can then have no others. */
+void ch_tcp_channels_end(struct ch_endpoint *ep, struct ch_tcp_link *link);
+/* End all threads. */
+void ch_tcp_channels_stop(struct ch_endpoint *ep);
+
+/* ---- channel.c: opening ---- */
+
+/* A link is up, and this PE has connected. */
+void ch_tcp_widen(struct ch_endpoint *ep, struct ch_tcp_link *link);
+/* A connecting channel is readable or has connected. */
+void ch_tcp_widen_step(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t channel);
+/* Give up channels whose time limit has passed. */
+void ch_tcp_widen_check(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64_t now_ns);
+/* The answer to a hello for a channel; whose ends are known, and are PEs of the job. */
+enum ch_tcp_verdict ch_tcp_widen_judge(struct ch_endpoint *ep,
+                                       const struct ch_tcp_hello *hello);
+/* The accepted connection, which is welcome, becomes a channel. */
+void ch_tcp_widen_take(struct ch_endpoint *ep, const struct ch_tcp_hello *hello,
+                       struct ch_tcp_call *call);
+/* The peer has opened all channels, or (0) has given them up. False: that is wrong. */
+bool ch_tcp_widened(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64_t count);
+
+/* ---- server.c ---- */
+
+/* Start a thread for up to `most` channels. False: there is no memory, descriptor or thread. */
+bool ch_tcp_server_start(struct ch_tcp_server *server, uint32_t most);
+void ch_tcp_server_stop(struct ch_tcp_server *server); /* a no-op if it was not started */
+void ch_tcp_server_add(struct ch_tcp_server *server, struct ch_tcp_channel *channel);
+/* On return, the thread no longer accesses the channel, nor memory of its parts. */
+void ch_tcp_server_remove(struct ch_tcp_server *server, struct ch_tcp_channel *channel);
+/* The channel got a part, or will soon get one. Returns whether the thread was awake. */
+bool ch_tcp_server_call(struct ch_tcp_server *server);
+void ch_tcp_server_lock(struct ch_tcp_server *server);
+void ch_tcp_server_unlock(struct ch_tcp_server *server);
+
+/* ---- post.c ---- */
+
+/* The operations of struct ch_link_ops. */
+chorus_status ch_tcp_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, char *there,
+                         const void *src, size_t bytes);
+chorus_status ch_tcp_put_signal(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
+                                const struct ch_put_signal *put);
+chorus_status ch_tcp_get(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, void *dst,
+                         const char *there, size_t bytes);
+chorus_status ch_tcp_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum ch_amo op,
+                         void *there, size_t bytes, uint64_t value, uint64_t compare,
+                         uint64_t *fetched_out);
+bool ch_tcp_is_sent(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
+bool ch_tcp_is_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
+void ch_tcp_abandon(struct ch_endpoint *ep, uint32_t pe);
+/* The body of a put or reply, which is not copied; channels may send parts of it. */
+void ch_tcp_slot_body(struct ch_endpoint *ep, struct ch_tcp_link *link,
+                      struct ch_tcp_slot *slot, const void *body, size_t bytes);
+/* A slot for a reply; null: the peer has exceeded the number of requests. */
+struct ch_tcp_slot *ch_tcp_slot_reply(struct ch_tcp_link *link);
+/* Pass to the kernel as many frames as it takes now. */
+void ch_tcp_flush(struct ch_endpoint *ep, struct ch_tcp_link *link);
+
+/* ---- receive.c ---- */
+
+/* Read what has arrived, and execute it. */
+void ch_tcp_receive(struct ch_endpoint *ep, struct ch_tcp_link *link);
+/* Is the link not read before its channels have received their parts? */
+bool ch_tcp_waits(const struct ch_tcp_link *link);
+/* The operations of struct ch_link_ops for posted receives. */
+bool ch_tcp_post_receive(struct ch_endpoint *ep, uint32_t pe, void *slot, void *dst,
+                         size_t bytes);
+bool ch_tcp_received(struct ch_endpoint *ep, uint32_t pe);
 
 #endif /* CH_TCP_H */
