@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What can be tested of verbs without a device; tests/rxe has the rest. */
 #include "transport/link.h"
-#include "transport/verbs_device.h"
+#include "transport/verbs/state.h"
 
 #include <arpa/inet.h>
 #include <check.h>

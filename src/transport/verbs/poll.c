@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verbs_poll.c: handles completions, requests of peers to this CPU, and events of the device.
+ * poll.c: handles completions, requests of peers to this CPU, and events of the device.
  */
-#include "transport/verbs_state.h"
+#include "transport/verbs/state.h"
 
 #include "base/clock.h"
 #include "base/limits.h"

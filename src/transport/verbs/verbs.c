@@ -4,10 +4,9 @@
  * context and pair of PEs. docs/design/transport.md says how words are ordered after data, and
  * why CPUs perform atomics.
  */
-#include "transport/verbs_state.h"
+#include "transport/verbs/state.h"
 
 #include "base/clock.h"
-#include "transport/verbs_order.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -98,8 +97,11 @@ static chorus_status try_queue_pair(struct ch_endpoint *ep)
 
     if (qp == NULL) qp = ch_verbs_qp(ep, sizeof(struct ch_verbs_mail), &ep->inline_bytes);
     if (qp == NULL) return refuse(ep, "queue pair of the kind that Chorus needs");
-    /* Soft-RoCE processes packets in order, and stores the data of one before the next. */
-    ep->is_in_order = ep->device.attr.vendor_id == RXE_VENDOR || ch_verbs_writes_in_order(qp);
+    /* Does a CPU that polls memory see the writes of this queue pair in their order, if none of
+     * them is under a relaxed key? libibverbs reports it, if it is not too old (meson.build).
+     * Soft-RoCE processes packets in order, and stores the data of one before the next. */
+    ep->is_in_order = ep->device.attr.vendor_id == RXE_VENDOR ||
+                      CH_VERBS_IN_ORDER(qp, IBV_WR_RDMA_WRITE, 0) == 1;
     (void)ibv_destroy_qp(qp);
     return CHORUS_OK;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verbs_post.c: turns operations into work requests.
+ * post.c: turns operations into work requests.
  *
  * A write or read is one work request for each part of memory that it accesses, on either
  * side. Short sources are copied into the work request (inline). Memory that is not attached
@@ -8,7 +8,7 @@
  * when the completion arrives. A completion is requested for each operation that borrows or
  * uses such memory, and otherwise for one work request in CH_VERBS_EVERY.
  */
-#include "transport/verbs_state.h"
+#include "transport/verbs/state.h"
 
 #include "base/clock.h"
 

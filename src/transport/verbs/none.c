@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs_none.c: replaces verbs in builds without libibverbs. */
+/* none.c: replaces verbs in builds without libibverbs. */
 #include "transport/link.h"
 
 static chorus_status none_open(const struct ch_link_terms *terms, struct ch_endpoint **ep_out)

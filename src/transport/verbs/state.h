@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verbs_state.h: the state of the verbs network; only for its own files. */
+/* state.h: the state of the verbs network; only for its own files. */
 #ifndef CH_VERBS_STATE_H
 #define CH_VERBS_STATE_H
 
 #include "transport/link.h"
 #include "transport/parts.h"
-#include "transport/verbs_device.h"
 
 #include <infiniband/verbs.h>
 #include <stdio.h>
+
+enum { CH_VERBS_WHERE_BYTES = 96, CH_VERBS_NAME_BYTES = 64 };
 
 enum {
     CH_VERBS_DEPTH = 128, /* largest number of work requests of a queue pair */
@@ -30,6 +31,27 @@ enum {
 #define CH_VERBS_ID_RECEIVED (UINT32_MAX - 1) /* one for datagrams, */
 #define CH_VERBS_ID_SENT (UINT32_MAX - 2)     /* or a datagram. */
 #define CH_VERBS_PIECE_BYTES ((size_t)64 << 10)
+
+/* Which RDMA device, port and GID a PE uses. */
+struct ch_verbs_device {
+    struct ibv_context *context;
+    char name[CH_VERBS_NAME_BYTES];
+    uint8_t port;
+    struct ibv_port_attr port_attr;
+    struct ibv_device_attr attr;
+    struct ibv_gid_entry gid;
+    bool is_ethernet;
+    bool is_software;                 /* a device in software, which is on no bus */
+    char why[48];                     /* this port */
+    char where[CH_VERBS_WHERE_BYTES]; /* "rxe0 port 1, RoCE v2, GID 1 (10.0.0.1)" */
+};
+
+/* The value of CHORUS_VERBS: "device[:port[:gid]]"; empty or 0, and -1: any. */
+struct ch_verbs_wish {
+    char name[CH_VERBS_NAME_BYTES];
+    uint8_t port;
+    int gid;
+};
 
 /* What each PE publishes. */
 struct ch_verbs_card {
@@ -183,7 +205,21 @@ char *ch_verbs_sent_at(const struct ch_endpoint *ep, uint32_t i);
 void ch_verbs_fail(struct ch_endpoint *ep, struct ch_verbs_link *link, chorus_status code,
                    const char *format, ...) __attribute__((cold, format(printf, 4, 5)));
 
-/* --- verbs_link.c --- */
+/* --- device.c --- */
+CH_MUST_CHECK chorus_status ch_verbs_wish_read(const char *text, struct ch_verbs_wish *out);
+
+/* The entry of a port's table to use: RoCE v2 before v1, and IPv4 addresses before global IPv6
+ * addresses before link-local ones. -1: there is none. */
+int ch_verbs_gid_choose(const struct ibv_gid_entry *entries, size_t n, uint8_t port);
+
+/* Open the device for this PE, the `nth` of its host: the nearest to the cores that it may run
+ * on, and devices of equal distance in turn. ERR_UNSUPPORTED, with the reason; ERR_ARG if
+ * CHORUS_VERBS names a device that does not exist. */
+CH_MUST_CHECK chorus_status ch_verbs_device_open(const struct ch_verbs_wish *wish, uint32_t nth,
+                                                 struct ch_verbs_device *out);
+void ch_verbs_device_close(struct ch_verbs_device *device);
+
+/* --- link.c --- */
 /* The link, which is made if needed; null: it cannot be made, and the network has failed. */
 struct ch_verbs_link *ch_verbs_link(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
 struct ch_verbs_link *ch_verbs_link_known(const struct ch_endpoint *ep, uint32_t ctx,
@@ -204,7 +240,7 @@ CH_MUST_CHECK chorus_status ch_verbs_make_calls(struct ch_endpoint *ep);
 struct ibv_qp *ch_verbs_qp(const struct ch_endpoint *ep, uint32_t inline_bytes,
                            uint32_t *inline_bytes_out);
 
-/* --- verbs_post.c --- */
+/* --- post.c --- */
 /* Post an operation of the network's caller; and post the waiting ones once the link is up. */
 void ch_verbs_post(struct ch_endpoint *ep, struct ch_verbs_link *link,
                    const struct ch_verbs_op *op);
@@ -218,7 +254,7 @@ void ch_verbs_doze(struct ch_endpoint *ep);
 /* Post replies for which there was no room. */
 void ch_verbs_answer(struct ch_endpoint *ep, struct ch_verbs_link *link);
 
-/* --- verbs_memory.c --- */
+/* --- memory.c --- */
 /* The message of a failure to register memory. */
 CH_MUST_CHECK chorus_status ch_verbs_refuse_memory(const struct ch_endpoint *ep, size_t bytes,
                                                    int error);
@@ -233,7 +269,7 @@ chorus_status ch_verbs_learn(struct ch_endpoint *ep, uint32_t pe, const char *th
 void ch_verbs_forget(struct ch_endpoint *ep, uint32_t pe, const char *there);
 void ch_verbs_abandon(struct ch_endpoint *ep, uint32_t pe);
 
-/* --- verbs_poll.c --- */
+/* --- poll.c --- */
 chorus_status ch_verbs_progress(struct ch_endpoint *ep, bool *moved_out);
 int ch_verbs_watch(struct ch_endpoint *ep);
 void ch_verbs_mail(struct ch_endpoint *ep, uint32_t i);

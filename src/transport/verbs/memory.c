@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verbs_memory.c: the addresses and keys that PEs publish, and the end of the use of memory by
+ * memory.c: the addresses and keys that PEs publish, and the end of the use of memory by
  * operations that were given up.
  */
-#include "transport/verbs_state.h"
+#include "transport/verbs/state.h"
 
 #include <errno.h>
 #include <stdlib.h>

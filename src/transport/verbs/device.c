@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "transport/verbs_device.h"
+/* device.c: which RDMA device, port and GID a PE uses. */
+#include "transport/verbs/state.h"
 
 #include "base/number.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * verbs_link.c: queue pairs, one for each context and peer, created at first use.
+ * link.c: queue pairs, one for each context and peer, created at first use.
  *
  * Both ends must know the number of the other's queue pair. Each PE publishes one queue pair
  * for unreliable datagrams, over which the two ends of a connection exchange requests: each
@@ -9,7 +9,7 @@
  * the other end only answers. Lost requests are repeated. Requests have a MAC with the job's
  * secret.
  */
-#include "transport/verbs_state.h"
+#include "transport/verbs/state.h"
 
 #include "base/clock.h"
 #include "base/limits.h"
