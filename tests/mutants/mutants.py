@@ -98,7 +98,7 @@ MUTANTS = [
            "reduce:ring:simple", WRONG),
     Mutant("plain data of an exchange is not put", "src/coll/primitives/exchange.h",
            "ch_sync_put_signal(c, pe, to, ch_gift_at(gift, pe, to), gift->bytes, CH_WORD_GIVEN,\n"
-           "                       last + 1);", "ch_say(c, pe, CH_WORD_GIVEN, last + 1, CH_DATA);",
+           "                           last + 1);", "ch_say(c, pe, CH_WORD_GIVEN, last + 1, CH_DATA);",
            "reduce:one_shot:simple", WRONG),
     Mutant("what was lent is reused while it is read", "src/coll/algo/broadcast.h",
            "return ch_flush_lent(c, ch_bytes(c), g);", "return CHORUS_OK;",
@@ -465,7 +465,7 @@ MUTANTS = [
            "    ch_lanes_sync(g); /* all lanes have stored their share */\n    for", "    for",
            "reducescatter:all_push:simple", WRONG, 2),
     Mutant("the next chunk announced without being sent", "src/coll/primitives/exchange.h",
-           "        ch_give_sent(c, exchange, gift, ch_pe(c, ch_others(c), i));\n", "        ;\n",
+           "        ch_give_send(c, exchange, gift, ch_pe(c, ch_others(c), i));\n", "        ;\n",
            "reduce:one_shot:simple", WRONG),
     Mutant("the next chunk announced before this one is read", "src/coll/primitives/exchange.h",
            "gift->is_stored = 1;\n    gift->is_sent",

@@ -209,7 +209,7 @@ void ch_tree_note_left(struct ch_tree *tree, uint32_t pe)
 {
     const struct ch_tree_head head = {.kind = CH_TREE_LEFT, .pe = pe};
     const struct ch_tree_events *const events = &tree->terms.events;
-    char why[64];
+    char why[CH_TREE_TEXT_BYTES];
 
     if (!tree->is_root) {
         ch_tree_conn_send(tree, &tree->up, &head, NULL);
