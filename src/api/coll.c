@@ -226,14 +226,6 @@ static chorus_status launch_on_gpu(struct ch_context *context, const struct ch_c
     return status;
 }
 
-/* A blocking call on a host. */
-static inline chorus_status run(struct ch_context *context, const struct ch_call *call)
-{
-    return ch_call_run(
-        call, ch_team_ticket(call->team, context->thread_level != CHORUS_THREAD_MULTIPLE),
-        context->crew);
-}
-
 /* The part of the source that must not change while the call runs and is compared for that:
  * none if it has gaps, or if this PE's source is not read. */
 static size_t watched_bytes(const struct ch_context *context, const struct ch_call *call,
@@ -262,8 +254,9 @@ static CH_COLD chorus_status launch(struct ch_context *context, struct ch_call *
         ch_stream_push(args->stream, call);
         return CHORUS_OK;
     }
-    if (call->source_bytes == 0) return run(context, call);
-    return ch_call_run_watched(call, ch_team_ticket(call->team, is_serial), context->crew);
+    if (call->source_bytes != 0)
+        return ch_call_run_watched(call, ch_team_ticket(call->team, is_serial), context->crew);
+    return ch_call_run(call, ch_team_ticket(call->team, is_serial), context->crew);
 }
 
 /* Does this PE move no data? Then no other PE does. */
@@ -360,35 +353,17 @@ static CH_COLD chorus_status miss_plan(const struct ch_context *context,
     return status;
 }
 
-static inline chorus_status make(struct ch_context *context, struct ch_team *team,
-                                 const struct ch_args *args)
+/* The plan: forced by the program, or by the rules. */
+static inline chorus_status choose(const struct ch_context *context, const struct ch_args *args,
+                                   uint32_t facts, uint64_t kind, struct ch_call *call)
 {
-    const chorusx_call *asked = args->call;
-    struct ch_call call;
-    chorus_status status;
-    uint64_t kind;
-    uint32_t facts;
+    const chorus_status status = args->call->algo != NULL
+                                     ? force_plan(context, args, facts, call)
+                                     : select_plan(context, args->call, facts, call);
 
-    call.team = team;
-    CH_TRY(ch_check_call(context, args, call.team, &facts));
-    if (args->is_on_stream && context->gpu == NULL)
-        CH_TRY(ch_stream_check(context, args->function, args->stream));
-    kind = kind_of(asked, facts);
-    call.asked = asked;
-    call.algo = NULL;
-    call.plan = 0;
-    if (is_nothing(asked)) return do_nothing(context, args, kind, &call);
-    if (asked->algo != NULL)
-        status = force_plan(context, args, facts, &call);
-    else
-        status = select_plan(context, asked, facts, &call);
     if (__builtin_expect(status != CHORUS_OK, 0))
-        return miss_plan(context, args, kind, &call, status);
-    if (context->gpu != NULL) CH_TRY(ch_gpu_check(&call));
-    CH_TRY(enter(context, args, kind, &call));
-    if (args->is_on_stream || context->gpu != NULL || ch_guards(context))
-        return launch(context, &call, args, facts);
-    return run(context, &call);
+        return miss_plan(context, args, kind, call, status);
+    return context->gpu != NULL ? ch_gpu_check(call) : CHORUS_OK;
 }
 
 /* A call whose buffers have their symmetric addresses, where the program registered them. */
@@ -409,15 +384,32 @@ static CH_COLD void name_buffers(const struct ch_context *context, const struct 
 chorus_status ch_collective(const struct ch_args *args)
 {
     struct ch_context *context;
-    struct ch_team *team;
+    struct ch_call call;
     struct named named;
+    uint64_t kind;
+    uint32_t facts;
 
     CH_TRY(ch_context_require(args->function, &context));
-    CH_TRY(ch_error_in(args->function, ch_team_get(context->teams, args->call->team, &team)));
-    CH_TRY(ch_error_in(args->function, ch_team_usable(team)));
+    CH_TRY(
+        ch_error_in(args->function, ch_team_get(context->teams, args->call->team, &call.team)));
+    CH_TRY(ch_error_in(args->function, ch_team_usable(call.team)));
     if (context->buffers != NULL) {
-        name_buffers(context, team, args, &named);
+        name_buffers(context, call.team, args, &named);
         args = &named.args;
     }
-    return make(context, team, args);
+    CH_TRY(ch_check_call(context, args, call.team, &facts));
+    if (args->is_on_stream && context->gpu == NULL)
+        CH_TRY(ch_stream_check(context, args->function, args->stream));
+    kind = kind_of(args->call, facts);
+    call.asked = args->call;
+    call.algo = NULL;
+    call.plan = 0;
+    if (is_nothing(args->call)) return do_nothing(context, args, kind, &call);
+    CH_TRY(choose(context, args, facts, kind, &call));
+    CH_TRY(enter(context, args, kind, &call));
+    if (args->is_on_stream || context->gpu != NULL || ch_guards(context))
+        return launch(context, &call, args, facts);
+    return ch_call_run(
+        &call, ch_team_ticket(call.team, context->thread_level != CHORUS_THREAD_MULTIPLE),
+        context->crew);
 }
