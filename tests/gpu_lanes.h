@@ -37,7 +37,7 @@
 enum { WARP_LANES = 32 };
 
 struct ch_door;
-struct ch_patience {
+struct ch_wait_policy {
     int unused;
 };
 struct ch_wait {
@@ -289,7 +289,7 @@ CH_FN uint64_t ch_lanes_share(struct ch_lanes g, uint64_t x)
 
 static chorus_status gpu_waits_end; /* how every wait ends that is not over at once */
 
-CH_FN chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
+CH_FN chorus_status ch_wait_slow(const struct ch_wait_policy *p, struct ch_wait *w)
 {
     (void)p, (void)w;
     gpu_dawdle();
@@ -387,7 +387,7 @@ CH_FN uint64_t ch_word_load(const uint64_t *word)
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-CH_FN chorus_status ch_word_await(const struct ch_patience *p, const uint64_t *word,
+CH_FN chorus_status ch_word_await(const struct ch_wait_policy *p, const uint64_t *word,
                                   uint64_t least, uint64_t *found_out)
 {
     struct ch_wait w = {0};
@@ -413,7 +413,7 @@ CH_FN void ch_soon(const void *memory, size_t bytes)
     (void)memory, (void)bytes;
 }
 
-CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
+CH_FN void ch_notify(const struct ch_wait_policy *mine, struct ch_door *theirs)
 {
     (void)mine, (void)theirs;
 }

@@ -14,7 +14,7 @@
 
 struct scene {
     struct ch_door door;
-    struct ch_patience patience;
+    struct ch_wait_policy policy;
     uint64_t word;
 };
 
@@ -28,7 +28,7 @@ static void nap(long ms)
 static void open_scene(struct scene *s, uint32_t pes, uint64_t timeout_ns)
 {
     *s = (struct scene){.word = 0};
-    ch_patience_init(&s->patience, &s->door, pes, 2, timeout_ns);
+    ch_wait_policy_init(&s->policy, &s->door, pes, 2, timeout_ns);
 }
 
 static void *store_later(void *arg)
@@ -37,7 +37,7 @@ static void *store_later(void *arg)
 
     nap(50);
     ch_word_store(&s->word, 7, CH_DATA);
-    ch_notify(&s->patience, &s->door);
+    ch_notify(&s->policy, &s->door);
     return NULL;
 }
 
@@ -56,7 +56,7 @@ START_TEST(wait__word_is_stored__ends_and_leaves_no_sleeper)
 
     open_scene(&s, _i == 0 ? 2 : 8, 0);
     ck_assert_int_eq(pthread_create(&thread, NULL, store_later, &s), 0);
-    ck_assert_int_eq(ch_word_wait(&s.patience, &s.word, 5), CHORUS_OK);
+    ck_assert_int_eq(ch_word_wait(&s.policy, &s.word, 5), CHORUS_OK);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_uint_eq(s.door.sleepers, 0);
 }
@@ -69,7 +69,7 @@ START_TEST(wait__nobody_stores__ends_at_the_deadline)
 
     open_scene(&s, 2, 30 * CH_NS_PER_MS);
     begin = ch_clock_ns();
-    ck_assert_int_eq(ch_word_wait(&s.patience, &s.word, 1), CHORUS_ERR_TIMEOUT);
+    ck_assert_int_eq(ch_word_wait(&s.policy, &s.word, 1), CHORUS_ERR_TIMEOUT);
     ck_assert(ch_clock_ns() - begin >= 30 * CH_NS_PER_MS);
     ck_assert_uint_eq(s.door.sleepers, 0);
 }
@@ -82,7 +82,7 @@ START_TEST(wait__job_is_ending__ends)
 
     open_scene(&s, 8, 0);
     ck_assert_int_eq(pthread_create(&thread, NULL, abort_later, &s), 0);
-    ck_assert_int_eq(ch_word_wait(&s.patience, &s.word, 1), CHORUS_ERR_ABORTED);
+    ck_assert_int_eq(ch_word_wait(&s.policy, &s.word, 1), CHORUS_ERR_ABORTED);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
 }
 END_TEST
@@ -93,9 +93,9 @@ static void *listen(void *arg)
     struct scene *s = arg;
     struct ch_wait w = {.is_listening = true};
 
-    while (ch_word_load(&s->word) == 0 && ch_wait_slow(&s->patience, &w) == CHORUS_OK)
+    while (ch_word_load(&s->word) == 0 && ch_wait_slow(&s->policy, &w) == CHORUS_OK)
         continue;
-    ch_wait_end(&s->patience, &w);
+    ch_wait_end(&s->policy, &w);
     return NULL;
 }
 
@@ -111,7 +111,7 @@ START_TEST(wait__of_the_program__is_woken_by_puts)
         nap(1);
     ck_assert_uint_eq(__atomic_load_n(&s.door.sleepers, __ATOMIC_ACQUIRE), 1);
     ch_word_store(&s.word, 1, CH_DATA);
-    ch_door_tell(&s.door);
+    ch_door_ring(&s.door);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_uint_ge(s.door.wakes, 1);
     ck_assert_uint_eq(s.door.listeners, 0);
@@ -156,9 +156,9 @@ START_TEST(wait__other_program_computes_on_the_core__sleeps_early)
     ck_assert_int_gt(child, 0);
     open_scene(&s, _i == 0 ? 2 : 8, 20 * CH_NS_PER_S);
     while (s.door.sleepers == 0)
-        ck_assert_int_eq(ch_wait_slow(&s.patience, &w), CHORUS_OK);
-    ck_assert_uint_lt(w.polls, s.patience.polls);
-    ch_wait_end(&s.patience, &w);
+        ck_assert_int_eq(ch_wait_slow(&s.policy, &w), CHORUS_OK);
+    ck_assert_uint_lt(w.polls, s.policy.polls);
+    ch_wait_end(&s.policy, &w);
     ck_assert_int_eq(kill(child, SIGKILL), 0);
     ck_assert_int_eq(waitpid(child, NULL, 0), child);
 }
@@ -185,12 +185,12 @@ START_TEST(wait__polls_of_a_network_take_long__sleeps_after_a_time)
     struct ch_wait w = {0};
 
     open_scene(&s, 2, 0);
-    ch_patience_add(&s.patience, &slow);
+    ch_wait_policy_add(&s.policy, &slow);
     for (int i = 0; i < 600; i++)
-        ck_assert_int_eq(ch_wait_slow(&s.patience, &w), CHORUS_OK);
-    ck_assert_uint_eq(w.polls, s.patience.polls);
+        ck_assert_int_eq(ch_wait_slow(&s.policy, &w), CHORUS_OK);
+    ck_assert_uint_eq(w.polls, s.policy.polls);
     ck_assert_uint_eq(s.door.sleepers, 1);
-    ch_wait_end(&s.patience, &w);
+    ch_wait_end(&s.policy, &w);
     ck_assert_uint_eq(s.door.sleepers, 0);
 }
 END_TEST

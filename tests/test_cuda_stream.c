@@ -1229,7 +1229,7 @@ START_TEST(waits__job_ends__end_with_it)
     cuda_fake.may_wait = 1;
     word = chorus_calloc(1, sizeof(*word));
     put_wait(word, a);
-    door = context()->patience.door;
+    door = context()->policy.door;
     ck_assert_int_eq(pthread_create(&thread, NULL, abort_soon, door), 0);
     ck_assert_int_eq(synchronize(a), CHORUS_ERR_ABORTED);
     expect_says("work on the stream has not ended, and the job is ending");

@@ -14,7 +14,7 @@
 enum { DATA = 0, WORD = 128, OTHER_WORD = 192, PACKET = 256, PE_BYTES = 512 };
 
 static const struct ch_lanes alone = {0, 1};
-static const struct ch_patience patience;
+static const struct ch_wait_policy policy;
 
 static void describe(uint32_t pe, size_t offset, char *text, size_t text_bytes)
 {
@@ -85,7 +85,7 @@ static uint64_t get(uint32_t pe)
 static void tell_in(uint32_t pe, size_t at, uint64_t value, enum ch_sim_order order)
 {
     ch_sim_word_store(word(pe, at), value, CH_DATA, order);
-    ch_notify(&patience, sim_door(pe));
+    ch_notify(&policy, sim_door(pe));
 }
 
 static void tell(uint32_t pe, uint64_t value)
@@ -111,7 +111,7 @@ static void take(uint32_t pe, uint64_t flag)
     uint64_t data = 0;
 
     while (!ch_packet_load(packet(pe), flag, &data))
-        if (ch_wait_slow(&patience, &w) != CHORUS_OK) sim_fail("an error");
+        if (ch_wait_slow(&policy, &w) != CHORUS_OK) sim_fail("an error");
     if (data != 10 * flag) sim_fail("packet %d has %d", (int)flag, (int)data);
 }
 
@@ -173,7 +173,7 @@ static void packet_as_signal(uint32_t pe, uint32_t lane)
     if (pe == 0) {
         put(1, 7);
         ch_packet_store(packet(1), 10, 1);
-        ch_notify(&patience, sim_door(1));
+        ch_notify(&policy, sim_door(1));
     } else {
         take(1, 1);
         (void)get(1);
@@ -244,10 +244,10 @@ static void fill_twice(uint32_t pe, uint32_t lane)
     (void)lane;
     if (pe == 0) {
         ch_packet_store(packet(1), 10, 1);
-        ch_notify(&patience, sim_door(1));
+        ch_notify(&policy, sim_door(1));
         if (readers == 1) hear(0, 1);
         ch_packet_store(packet(1), 20, 2);
-        ch_notify(&patience, sim_door(1));
+        ch_notify(&policy, sim_door(1));
     } else {
         take(1, 1);
         tell(0, 1);

@@ -13,7 +13,7 @@
 struct side {
     struct ch_boot *boot;
     struct ch_heap *heap;
-    struct ch_patience patience;
+    struct ch_wait_policy policy;
     struct ch_links *links;
     struct ch_teams *teams;
 };
@@ -25,9 +25,9 @@ static void side_open(struct side *s, struct ch_boot *boot)
     options.ctas = 1;
     s->boot = boot;
     EXPECT(ch_heap_open(boot, &options, &s->heap) == CHORUS_OK);
-    ch_patience_init(&s->patience, ch_heap_door(s->heap, boot->me), boot->n, 1, 0);
-    EXPECT(ch_links_open(boot, s->heap, &options, &s->patience, &s->links) == CHORUS_OK);
-    EXPECT(ch_teams_open(boot, s->heap, s->links, &options, &s->patience, NULL, &s->teams) ==
+    ch_wait_policy_init(&s->policy, ch_heap_door(s->heap, boot->me), boot->n, 1, 0);
+    EXPECT(ch_links_open(boot, s->heap, &options, &s->policy, &s->links) == CHORUS_OK);
+    EXPECT(ch_teams_open(boot, s->heap, s->links, &options, &s->policy, NULL, &s->teams) ==
            CHORUS_OK);
 }
 

@@ -14,7 +14,7 @@
 struct side {
     struct ch_boot *boot;
     struct ch_heap *heap;
-    struct ch_patience patience;
+    struct ch_wait_policy policy;
     struct ch_links *links;
     uint32_t next, previous;
 };
@@ -27,8 +27,8 @@ static void side_open(struct side *s, struct ch_boot *boot)
     options.sync_max = 2 * M;
     s->boot = boot;
     EXPECT(ch_heap_open(boot, &options, &s->heap) == CHORUS_OK);
-    ch_patience_init(&s->patience, ch_heap_door(s->heap, boot->me), boot->n, 1, 0);
-    EXPECT(ch_links_open(boot, s->heap, &options, &s->patience, &s->links) == CHORUS_OK);
+    ch_wait_policy_init(&s->policy, ch_heap_door(s->heap, boot->me), boot->n, 1, 0);
+    EXPECT(ch_links_open(boot, s->heap, &options, &s->policy, &s->links) == CHORUS_OK);
     EXPECT(ch_links_map(s->links) == CHORUS_OK);
     s->next = (boot->me + 1) % boot->n;
     s->previous = (boot->me + boot->n - 1) % boot->n;

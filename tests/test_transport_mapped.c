@@ -16,7 +16,7 @@ enum { BULK_BYTES = 1000, ROUNDS = 200, ADDS = 2000 };
 struct pe {
     struct ch_boot *boot;
     struct ch_heap *heap;
-    struct ch_patience patience;
+    struct ch_wait_policy policy;
     struct ch_links *links;
     uint32_t next, before; /* neighbours */
 };
@@ -27,8 +27,8 @@ static void pe_open(struct pe *pe, struct ch_boot *boot)
 
     pe->boot = boot;
     pe->heap = pes_open_heap(boot, 1 * M);
-    ch_patience_init(&pe->patience, ch_heap_door(pe->heap, boot->me), boot->n, 1, 0);
-    EXPECT(ch_links_open(boot, pe->heap, &options, &pe->patience, &pe->links) == CHORUS_OK);
+    ch_wait_policy_init(&pe->policy, ch_heap_door(pe->heap, boot->me), boot->n, 1, 0);
+    EXPECT(ch_links_open(boot, pe->heap, &options, &pe->policy, &pe->links) == CHORUS_OK);
     EXPECT(ch_links_map(pe->links) == CHORUS_OK);
     pe->next = (boot->me + 1) % boot->n;
     pe->before = (boot->me + boot->n - 1) % boot->n;
@@ -141,13 +141,13 @@ static void ordered_main(struct ch_boot *boot)
     for (uint64_t round = 1; round <= ROUNDS; round++) {
         for (size_t i = 0; i < BULK_BYTES; i++)
             source[i] = pattern((uint32_t)round, i);
-        EXPECT(ch_word_wait(&pe.patience, credit, round - 1) == CHORUS_OK);
+        EXPECT(ch_word_wait(&pe.policy, credit, round - 1) == CHORUS_OK);
         EXPECT(ch_links_put(pe.links, CH_CTX_DEFAULT, data, source, BULK_BYTES, pe.next) ==
                CHORUS_OK);
         EXPECT(ch_links_fence(pe.links, CH_CTX_DEFAULT) == CHORUS_OK);
         EXPECT(ch_links_put(pe.links, CH_CTX_DEFAULT, flag, &round, sizeof(round), pe.next) ==
                CHORUS_OK);
-        EXPECT(ch_word_wait(&pe.patience, flag, round) == CHORUS_OK);
+        EXPECT(ch_word_wait(&pe.policy, flag, round) == CHORUS_OK);
         EXPECT(is_pattern(data, (uint32_t)round, BULK_BYTES));
         EXPECT(ch_links_put(pe.links, CH_CTX_DEFAULT, credit, &round, sizeof(round),
                             pe.before) == CHORUS_OK);

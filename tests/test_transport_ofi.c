@@ -160,21 +160,21 @@ static void send_frames(struct attempt *a, const struct net_pe *pe)
 {
     const struct ch_frame say = {
         .kind = CH_FRAME_WORD, .there = (uintptr_t)pe->there[1], .value = 1};
-    struct ch_ofi_envelope envelope = {.from = 0, .bytes = sizeof(envelope) + sizeof(say)};
+    struct ch_ofi_header header = {.from = 0, .bytes = sizeof(header) + sizeof(say)};
 
     a->what = SEND;
-    a->bytes = envelope.bytes;
-    memcpy(a->data + sizeof(envelope), &say, sizeof(say));
-    memcpy(a->data, &envelope, sizeof(envelope));
+    a->bytes = header.bytes;
+    memcpy(a->data + sizeof(header), &say, sizeof(say));
+    memcpy(a->data, &header, sizeof(header));
     attempt(a);
-    memcpy(envelope.token, pe->ep->peers[1].token_out, sizeof(envelope.token));
-    envelope.token[CH_OFI_TOKEN - 1] ^= 1;
-    memcpy(a->data, &envelope, sizeof(envelope));
+    memcpy(header.token, pe->ep->peers[1].token_out, sizeof(header.token));
+    header.token[CH_OFI_TOKEN - 1] ^= 1;
+    memcpy(a->data, &header, sizeof(header));
     attempt(a);
     a->bytes = 3;
     attempt(a);
-    envelope.from = UINT32_MAX;
-    memcpy(a->data, &envelope, sizeof(envelope));
+    header.from = UINT32_MAX;
+    memcpy(a->data, &header, sizeof(header));
     a->bytes = sizeof(a->data);
     attempt(a);
 }

@@ -74,12 +74,12 @@ static const struct {
 
 START_TEST(wish__in_each_form__is_read)
 {
-    struct ch_verbs_wish wish;
+    struct ch_verbs_choice choice;
 
-    ck_assert_int_eq(ch_verbs_wish_read(wishes[_i].text, &wish), CHORUS_OK);
-    ck_assert_str_eq(wish.name, wishes[_i].name);
-    ck_assert_int_eq(wish.port, wishes[_i].port);
-    ck_assert_int_eq(wish.gid, wishes[_i].gid);
+    ck_assert_int_eq(ch_verbs_choice_read(wishes[_i].text, &choice), CHORUS_OK);
+    ck_assert_str_eq(choice.name, wishes[_i].name);
+    ck_assert_int_eq(choice.port, wishes[_i].port);
+    ck_assert_int_eq(choice.gid, wishes[_i].gid);
 }
 END_TEST
 
@@ -104,9 +104,9 @@ static const char *const bad_wishes[] = {
 
 START_TEST(wish__that_is_none__is_refused_with_the_form)
 {
-    struct ch_verbs_wish wish;
+    struct ch_verbs_choice choice;
 
-    ck_assert_int_eq(ch_verbs_wish_read(bad_wishes[_i], &wish), CHORUS_ERR_ARG);
+    ck_assert_int_eq(ch_verbs_choice_read(bad_wishes[_i], &choice), CHORUS_ERR_ARG);
     expect_message(bad_wishes[_i]);
     expect_message("expected device[:port[:GID index]]");
 }
@@ -114,7 +114,7 @@ END_TEST
 
 /* --- no device --- */
 
-static chorus_status open_with(const char *wish, struct ch_endpoint **ep_out)
+static chorus_status open_with(const char *choice, struct ch_endpoint **ep_out)
 {
     static const uint32_t nodes[] = {0, 1};
     static const char *const hosts[] = {"alpha", "beta"};
@@ -124,7 +124,7 @@ static chorus_status open_with(const char *wish, struct ch_endpoint **ep_out)
         .options = &options, .n = 2, .nodes = nodes, .hosts = hosts, .door = &door};
 
     ck_assert_int_eq(ch_options_read(&options), CHORUS_OK);
-    options.verbs = wish;
+    options.verbs = choice;
     return ch_link_verbs.open(&terms, ep_out);
 }
 

@@ -199,14 +199,14 @@ CH_FN const struct ch_device_team *ch_team_of(chorus_team_t handle)
 }
 
 /* How kernels wait, in constant memory, where it takes no registers. */
-CH_FN const struct ch_patience *ch_patience_here(void)
+CH_FN const struct ch_wait_policy *ch_wait_policy_here(void)
 {
-    static_assert(offsetof(struct ch_patience, aborted) ==
+    static_assert(offsetof(struct ch_wait_policy, aborted) ==
                           offsetof(struct ch_device_terms, aborted) &&
-                      offsetof(struct ch_patience, timeout_ns) ==
+                      offsetof(struct ch_wait_policy, timeout_ns) ==
                           offsetof(struct ch_device_terms, timeout_ns),
-                  "struct ch_device_terms begins as struct ch_patience of kernels");
-    return (const struct ch_patience *)&ch_state.terms;
+                  "struct ch_device_terms begins as struct ch_wait_policy of kernels");
+    return (const struct ch_wait_policy *)&ch_state.terms;
 }
 
 /* Where a peer has the symmetric object that this PE has at `mine`. */

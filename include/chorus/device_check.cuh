@@ -104,7 +104,7 @@ CH_FN chorus_status ch_check_take(const struct ch_packet packets[2], uint64_t nu
     while ((!ch_packet_load(&packets[0], number, &theirs->word) ||
             !ch_packet_load(&packets[1], number, &theirs->count)) &&
            st == CHORUS_OK)
-        st = ch_wait_slow(ch_patience_here(), &w);
+        st = ch_wait_slow(ch_wait_policy_here(), &w);
     return st;
 }
 

@@ -23,21 +23,21 @@ CH_FN struct ch_coll ch_call_on(const struct ch_device_team *team, void *dest,
                                 const void *source, size_t count, size_t elem_bytes)
 {
     const struct ch_slice all = {0, count};
-    struct ch_seat seat;
+    struct ch_pe_args pe_args;
     struct ch_coll c;
 
-    seat.me = team->me;
-    seat.n = team->n;
-    seat.peers = team == &ch_state.world ? ch_state.peers : team->peers;
-    seat.layout = &team->layout;
-    seat.dst = (char *)dest;
-    seat.src = (const char *)source;
-    seat.count = count;
-    seat.elem_bytes = elem_bytes;
-    __builtin_assume(seat.n > 0 && seat.n <= CH_DEVICE_PES_MAX && seat.me < seat.n);
-    seat.type = CHORUS_TYPE_u8;
-    seat.op = CHORUS_OP_sum;
-    ch_coll_init(&c, &seat, all, 0, team->dup);
+    pe_args.me = team->me;
+    pe_args.n = team->n;
+    pe_args.peers = team == &ch_state.world ? ch_state.peers : team->peers;
+    pe_args.layout = &team->layout;
+    pe_args.dst = (char *)dest;
+    pe_args.src = (const char *)source;
+    pe_args.count = count;
+    pe_args.elem_bytes = elem_bytes;
+    __builtin_assume(pe_args.n > 0 && pe_args.n <= CH_DEVICE_PES_MAX && pe_args.me < pe_args.n);
+    pe_args.type = CHORUS_TYPE_u8;
+    pe_args.op = CHORUS_OP_sum;
+    ch_coll_init(&c, &pe_args, all, 0, team->dup);
     return c;
 }
 
@@ -175,7 +175,7 @@ CH_FN int ch_run_call(chorus_coll coll, const struct ch_device_team *team, struc
 {
     uint32_t late_pe = team->me;
 
-    c->patience = ch_patience_here();
+    c->policy = ch_wait_policy_here();
     c->late_peer = &late_pe;
     if (ch_is_short(c)) return ch_call_in_packets(coll, team, *c, g);
     /* Nothing is computed for both before it is known which is needed. */
@@ -196,7 +196,7 @@ CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t n
 
     if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
     numbers[CH_CELL_ll] = number;
-    c.patience = ch_patience_here();
+    c.policy = ch_wait_policy_here();
     c.late_peer = &late_pe;
     c.exchanges = numbers;
     c.is_known = &is_known;

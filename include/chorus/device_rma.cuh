@@ -48,7 +48,7 @@ CH_FN void ch_publish(void)
 }
 
 /* One thread. */
-CH_FN void ch_signal(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
+CH_FN void ch_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
 {
     unsigned long long *at = (unsigned long long *)ch_at_pe(sig_addr, pe);
 
@@ -64,7 +64,7 @@ CH_FN void ch_put_signal(void *dest, const void *source, size_t bytes, uint64_t 
     ch_put(dest, source, bytes, pe, g);
     if (g.lane == 0) {
         ch_publish(); /* all lanes' stores, which the sync put before this */
-        ch_signal(sig_addr, signal, sig_op, pe);
+        ch_signal_op(sig_addr, signal, sig_op, pe);
     }
 }
 
@@ -321,7 +321,7 @@ CHORUS_DEFINE_SIZED(mem, 1)
  */
 CHORUS_DEVICE void chorusx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
 {
-    ch_signal(sig_addr, signal, sig_op, pe);
+    ch_signal_op(sig_addr, signal, sig_op, pe);
 }
 
 /**

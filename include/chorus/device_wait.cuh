@@ -19,7 +19,7 @@ template <typename T> CH_FN int ch_compare(T value, int cmp, T cmp_value)
 /* One thread waits on: 0 once it may not, which is then reported. */
 CH_FN int ch_wait_on(struct ch_wait *w)
 {
-    const chorus_status st = ch_wait_slow(ch_patience_here(), w);
+    const chorus_status st = ch_wait_slow(ch_wait_policy_here(), w);
 
     if (st != CHORUS_OK) ch_report_late(0, st, ch_state.world.me);
     return st == CHORUS_OK;

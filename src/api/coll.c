@@ -255,8 +255,9 @@ static CH_COLD chorus_status launch(struct ch_context *context, struct ch_call *
         return CHORUS_OK;
     }
     if (call->source_bytes != 0)
-        return ch_call_run_watched(call, ch_team_ticket(call->team, is_serial), context->crew);
-    return ch_call_run(call, ch_team_ticket(call->team, is_serial), context->crew);
+        return ch_call_run_watched(call, ch_team_ticket(call->team, is_serial),
+                                   context->workers);
+    return ch_call_run(call, ch_team_ticket(call->team, is_serial), context->workers);
 }
 
 /* Does this PE move no data? Then no other PE does. */
@@ -411,5 +412,5 @@ chorus_status ch_collective(const struct ch_args *args)
         return launch(context, &call, args, facts);
     return ch_call_run(
         &call, ch_team_ticket(call.team, context->thread_level != CHORUS_THREAD_MULTIPLE),
-        context->crew);
+        context->workers);
 }

@@ -19,7 +19,7 @@
 
 #include <pthread.h>
 
-struct ch_crew; /* worker threads for calls of several CTAs */
+struct ch_workers; /* worker threads for calls of several CTAs */
 
 /* A context of the program; its number on the transport is CH_CTX_PROGRAM plus its slot. */
 #define CH_CTX_SLOTS 1024
@@ -47,10 +47,10 @@ struct ch_context {
     struct ch_boot *boot;
     struct ch_heap *heap;
     struct ch_links *links;
-    struct ch_patience patience;
+    struct ch_wait_policy policy;
     struct ch_teams *teams;
     struct ch_select *select;
-    struct ch_crew *crew;            /* of blocking calls on a host */
+    struct ch_workers *workers;      /* of blocking calls on a host */
     struct ch_gpu *gpu;              /* of all calls, if the heap is on a GPU; else null */
     uint32_t share_ctas;             /* the smallest of all PEs, see ch_gpu_share_ctas; on hosts
                                         no limit */

@@ -84,7 +84,7 @@ static uint32_t holder_of(const struct lock *l)
 static chorus_status gave_up(const struct lock *l, chorus_status status)
 {
     const uint32_t holder = holder_of(l);
-    const char *const why = ch_patience_why(&l->context->patience);
+    const char *const why = ch_wait_policy_why(&l->context->policy);
 
     if (status != CHORUS_ERR_TIMEOUT)
         return CH_FAIL(status,
@@ -96,7 +96,7 @@ static chorus_status gave_up(const struct lock *l, chorus_status status)
                    "clear it, or has "
                    "ended, or CHORUS_TIMEOUT is too short",
                    l->function, l->me,
-                   (double)l->context->patience.timeout_ns / (double)CH_NS_PER_S, holder);
+                   (double)l->context->policy.timeout_ns / (double)CH_NS_PER_S, holder);
 }
 
 /* Wait until the bits of `mask` in this PE's entry are 0, or are not 0; *place_out is the entry
@@ -107,10 +107,10 @@ static chorus_status await(const struct lock *l, uint32_t mask, bool zero, uint3
     chorus_status status = look(l, place_out), waited = CHORUS_OK;
 
     while (status == CHORUS_OK && waited == CHORUS_OK && ((*place_out & mask) == 0) != zero) {
-        waited = ch_wait_slow(&l->context->patience, &w);
+        waited = ch_wait_slow(&l->context->policy, &w);
         status = look(l, place_out);
     }
-    ch_wait_end(&l->context->patience, &w);
+    ch_wait_end(&l->context->policy, &w);
     if (status != CHORUS_OK) return status;
     return ((*place_out & mask) == 0) == zero ? CHORUS_OK : gave_up(l, waited);
 }

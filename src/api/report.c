@@ -113,16 +113,16 @@ static bool knows_why(void)
 {
     const struct ch_context *context = ch_context_get();
 
-    return context != NULL && *ch_patience_why(&context->patience) != '\0';
+    return context != NULL && *ch_wait_policy_why(&context->policy) != '\0';
 }
 
 /* A PE whose waits were ended lets the failed PE print the reason and end the process or the
  * job; this function then normally does not return. The wait is limited. */
 static void wait_for_failed(void)
 {
-    const struct timespec patience = {.tv_nsec = 500000000};
+    const struct timespec policy = {.tv_nsec = 500000000};
 
-    (void)nanosleep(&patience, NULL);
+    (void)nanosleep(&policy, NULL);
 }
 
 static void say(const char *message)

@@ -123,12 +123,12 @@ static chorus_status learn(void *self, uint32_t pe, const char *there, size_t by
 /* Attach the heap's memory for peers of other hosts, also when the heap grows. */
 static chorus_status open_links(struct ch_context *context)
 {
-    struct ch_heap_doorman doorman = {attach, detach, learn, NULL};
+    struct ch_heap_registration registration = {attach, detach, learn, NULL};
 
-    CH_TRY(ch_links_open(context->boot, context->heap, &context->options, &context->patience,
+    CH_TRY(ch_links_open(context->boot, context->heap, &context->options, &context->policy,
                          &context->links));
-    doorman.self = context->links;
-    if (context->links->network != NULL) ch_heap_keep_doorman(context->heap, &doorman);
+    registration.self = context->links;
+    if (context->links->network != NULL) ch_heap_set_registration(context->heap, &registration);
     return CHORUS_OK;
 }
 
@@ -146,9 +146,10 @@ static chorus_status make_own(struct ch_context *context)
     const struct ch_options *options = &context->options;
 
     CH_TRY(map_links(context));
-    CH_TRY(ch_crew_create((uint32_t)options->ctas, (int)context->boot->me, &context->crew));
+    CH_TRY(
+        ch_workers_create((uint32_t)options->ctas, (int)context->boot->me, &context->workers));
     if (ch_heap_device(context->heap) == NULL) return CHORUS_OK;
-    return ch_gpu_open(context->heap, options, &context->patience, &context->gpu);
+    return ch_gpu_open(context->heap, options, &context->policy, &context->gpu);
 }
 
 /* All PEs have made their parts. On GPUs they also agree on the most CTAs of a call: CTA i of a
@@ -185,7 +186,7 @@ static chorus_status open_teams(struct ch_context *context)
         terms = ch_gpu_terms(context->gpu);
     }
     CH_TRY(ch_teams_open(context->boot, context->heap, context->links, &context->options,
-                         &context->patience, is_on_gpu ? &terms : NULL, &context->teams));
+                         &context->policy, is_on_gpu ? &terms : NULL, &context->teams));
     ch_teams_name_algorithms(context->teams, ch_algo_text);
     return CHORUS_OK;
 }
@@ -196,7 +197,7 @@ static void warn_of_wait(void *arg, uint64_t waited_ns)
     const struct ch_context *context = arg;
 
     if (context->teams != NULL)
-        ch_teams_warn(context->teams, &context->patience, NULL, waited_ns);
+        ch_teams_warn(context->teams, &context->policy, NULL, waited_ns);
 }
 
 /* The warnings of exchanges: those of chorus_init, and that of chorus_finalize, which is in the
@@ -207,7 +208,7 @@ static void warn_of_exchange(void *arg, const char *missing, uint64_t waited_ns)
     char deadline[CH_DEADLINE_BYTES];
 
     if (context->teams != NULL) {
-        ch_teams_warn(context->teams, &context->patience, missing, waited_ns);
+        ch_teams_warn(context->teams, &context->policy, missing, waited_ns);
         return;
     }
     ch_deadline_text(context->boot->timeout_ns, deadline);
@@ -237,15 +238,15 @@ static chorus_status open_segments_and_teams(struct ch_context *context)
     if (options->ctas == 0)
         context->options.ctas =
             ch_heap_device(context->heap) != NULL ? CH_CTAS_ON_GPU : CH_CTAS_ON_HOST;
-    ch_patience_init(&context->patience, ch_heap_door(context->heap, boot->me), boot->n_beside,
-                     boot->n_cores, options->timeout_ns);
-    context->patience.record = ch_heap_record(context->heap, boot->me);
-    context->patience.warn_ns = options->warn_ns;
-    context->patience.warn = warn_of_wait;
-    context->patience.warn_arg = context;
+    ch_wait_policy_init(&context->policy, ch_heap_door(context->heap, boot->me), boot->n_beside,
+                        boot->n_cores, options->timeout_ns);
+    context->policy.record = ch_heap_record(context->heap, boot->me);
+    context->policy.warn_ns = options->warn_ns;
+    context->policy.warn = warn_of_wait;
+    context->policy.warn_arg = context;
     if (boot->ops->guard != NULL) {
-        context->patience.over = &boot->why_over;
-        boot->ops->guard(boot, context->patience.door);
+        context->policy.over = &boot->why_over;
+        boot->ops->guard(boot, context->policy.door);
     }
     CH_TRY(open_links(context));
     CH_TRY(agree_on_own(context, make_own(context)));
@@ -283,7 +284,7 @@ void ch_context_close(struct ch_context *context)
     if (context == NULL) return;
     ch_streams_close(context);
     ch_gpu_close(context->gpu);
-    ch_crew_destroy(context->crew);
+    ch_workers_destroy(context->workers);
     ch_links_disconnect(context->links);
     ch_teams_close(context->teams);
     ch_links_close(context->links);

@@ -185,7 +185,7 @@ static chorus_status gave_up(const struct ch_context *context, struct ch_query *
     size_t i = q->n_done;
 
     if (status != CHORUS_ERR_TIMEOUT) {
-        const char *const why = ch_patience_why(&context->patience);
+        const char *const why = ch_wait_policy_why(&context->policy);
         return CH_FAIL(status, "%s: the job is ending%s%s", q->function,
                        *why != '\0' ? ": " : " because another PE failed", why);
     }
@@ -197,7 +197,7 @@ static chorus_status gave_up(const struct ch_context *context, struct ch_query *
         "%s: PE %u waited %.3g s for element %zu of %zu at %p to be %s %s, but it is %s; "
         "the PE that should have set it did not, or CHORUS_TIMEOUT is too short",
         q->function, context->boot->me,
-        (double)context->patience.timeout_ns / (double)CH_NS_PER_S, i, q->count,
+        (double)context->policy.timeout_ns / (double)CH_NS_PER_S, i, q->count,
         (const void *)(q->ivars + i * ch_type_bytes[q->type]), operators[q->cmp],
         number(q->type, load_key(q->type, q->values + i * q->values_step), wanted),
         number(q->type, q->key, is));
@@ -251,11 +251,11 @@ static chorus_status await(struct ch_query *q, scan_fn scan, bool is_recorded)
     if (!is_over && is_recorded) index = begin(q);
     if (is_over && is_recorded && context->options.records_all) note_met(q);
     while (!is_over && status == CHORUS_OK && looked == CHORUS_OK) {
-        status = ch_wait_slow(&context->patience, &w);
+        status = ch_wait_slow(&context->policy, &w);
         looked = look(context, q);
         is_over = looked == CHORUS_OK && scan(q); /* also when the time is up */
     }
-    ch_wait_end(&context->patience, &w);
+    ch_wait_end(&context->policy, &w);
     if (looked == CHORUS_OK && !is_over) looked = gave_up(context, q, status);
     free(q->copy);
     return index == 0 ? looked : ch_doing_end(context, index, looked);
@@ -283,7 +283,7 @@ static chorus_status query_test(struct ch_query *q, scan_fn scan, bool *holds_ou
     CH_TRY(ch_query_check(q));
     CH_TRY(prepare(q));
     /* Progress is made here, since a program may only call test functions, and never wait. */
-    progress = q->context->patience.progress;
+    progress = q->context->policy.progress;
     if (progress != NULL) status = progress->make(progress, &has_moved);
     if (status == CHORUS_OK) status = look(q->context, q);
     if (status == CHORUS_OK) *holds_out = scan(q);

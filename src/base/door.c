@@ -64,7 +64,7 @@ enum { WOKEN_PART = 100 };
  * every store arrives that was made before the announcement became visible. */
 enum { DROWSY_POLLS = 64 };
 
-/* The first call of ch_patience.look in a wait, and the longest time between two. Waits of
+/* The first call of ch_wait_policy.look in a wait, and the longest time between two. Waits of
  * collectives are shorter if no PE is late. */
 #define LOOK_NS CH_NS_PER_MS
 #define LOOK_MOST_NS (64 * CH_NS_PER_MS)
@@ -76,8 +76,8 @@ enum { DROWSY_POLLS = 64 };
 /* The longest sleep, which limits the time until an abort is noticed. */
 #define SLEEP_NS CH_NS_PER_MS
 
-void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, uint32_t cores,
-                      uint64_t timeout_ns)
+void ch_wait_policy_init(struct ch_wait_policy *p, struct ch_door *own, uint32_t pes,
+                         uint32_t cores, uint64_t timeout_ns)
 {
     const uint32_t is_shared = pes > cores;
 
@@ -98,7 +98,7 @@ void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, 
     p->look_arg = NULL;
 }
 
-void ch_patience_add(struct ch_patience *p, struct ch_progress *progress)
+void ch_wait_policy_add(struct ch_wait_policy *p, struct ch_progress *progress)
 {
     p->progress = progress;
     if (p->gap == GAP_SHARED) p->spins = SPINS_NETWORK;
@@ -115,7 +115,7 @@ static void pause_cpu(void)
 
 /* Announce the sleep, poll for a while, then sleep until woken. More stores may follow the one
  * that woke this PE, so it polls again for a while. */
-static void sleep_step(const struct ch_patience *p, struct ch_wait *w)
+static void sleep_step(const struct ch_wait_policy *p, struct ch_wait *w)
 {
     const struct timespec most = {0, SLEEP_NS};
     uint32_t wakes;
@@ -170,7 +170,7 @@ static void note_slow_shared(struct ch_door *door, uint64_t begin, uint64_t now)
 }
 
 /* Let other tasks of this core run, and note whether that took long. */
-static void yield_core(const struct ch_patience *p, uint64_t begin)
+static void yield_core(const struct ch_wait_policy *p, uint64_t begin)
 {
     uint64_t now;
 
@@ -183,35 +183,36 @@ static void yield_core(const struct ch_patience *p, uint64_t begin)
 }
 
 /* A PE that was woken has the polls that sleep_step left it. */
-static void count_time_as_polls(const struct ch_patience *p, struct ch_wait *w, uint64_t now)
+static void count_time_as_polls(const struct ch_wait_policy *p, struct ch_wait *w, uint64_t now)
 {
     if (p->progress != NULL && p->gap == GAP_OWN && now - w->start_ns >= AWAKE_OWN_NS &&
         w->polls < p->polls - p->polls / WOKEN_PART)
         w->polls = p->polls;
 }
 
-static int is_time_to_sleep(const struct ch_patience *p, const struct ch_wait *w, uint64_t now)
+static int is_time_to_sleep(const struct ch_wait_policy *p, const struct ch_wait *w,
+                            uint64_t now)
 {
     return w->polls >= p->polls ||
            now < __atomic_load_n(&p->door->crowded_until_ns, __ATOMIC_RELAXED);
 }
 
 /* Once per wait. */
-static void warn_once(const struct ch_patience *p, struct ch_wait *w, uint64_t waited_ns)
+static void warn_once(const struct ch_wait_policy *p, struct ch_wait *w, uint64_t waited_ns)
 {
     if (p->warn_ns == 0 || w->warned != 0 || waited_ns < p->warn_ns) return;
     w->warned = 1;
     p->warn(p->warn_arg, waited_ns);
 }
 
-static void look(const struct ch_patience *p, struct ch_wait *w, uint64_t waited_ns)
+static void look(const struct ch_wait_policy *p, struct ch_wait *w, uint64_t waited_ns)
 {
     if (p->look == NULL || waited_ns < LOOK_NS || waited_ns < w->look_ns) return;
     w->look_ns = waited_ns + (waited_ns < LOOK_MOST_NS ? waited_ns : LOOK_MOST_NS);
     p->look(p->look_arg, waited_ns);
 }
 
-static int is_refused(const struct ch_patience *p, struct ch_wait *w, uint64_t now)
+static int is_refused(const struct ch_wait_policy *p, struct ch_wait *w, uint64_t now)
 {
     const uint64_t refused =
         p->refused != NULL ? __atomic_load_n(p->refused, __ATOMIC_ACQUIRE) : 0;
@@ -238,7 +239,7 @@ static int may_be_over(const struct ch_wait *w, bool has_moved)
     return has_moved && w->polls % POLLS_PER_LOOK != 0;
 }
 
-chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
+chorus_status ch_wait_slow(const struct ch_wait_policy *p, struct ch_wait *w)
 {
     bool has_moved = false;
     uint64_t now;
@@ -270,7 +271,7 @@ chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
     return CHORUS_OK;
 }
 
-void ch_wait_end(const struct ch_patience *p, struct ch_wait *w)
+void ch_wait_end(const struct ch_wait_policy *p, struct ch_wait *w)
 {
     if (w->drowsy == 0) return;
     if (w->is_listening) __atomic_fetch_sub(&p->door->listeners, 1, __ATOMIC_SEQ_CST);

@@ -51,7 +51,7 @@ struct ch_progress {
 
 /* The parameters of a PE's waits. They depend on the numbers of PEs and cores of the host, and
  * are read-only after the start. */
-struct ch_patience {
+struct ch_wait_policy {
     struct ch_door *door;         /* this PE's own */
     struct ch_progress *progress; /* null: no network */
     struct ch_record *record; /* this PE's own: calls that wait until a yield get their time in
@@ -76,15 +76,15 @@ struct ch_patience {
 };
 
 /* pes and cores: those of this host. */
-void ch_patience_init(struct ch_patience *p, struct ch_door *own, uint32_t pes, uint32_t cores,
-                      uint64_t timeout_ns);
+void ch_wait_policy_init(struct ch_wait_policy *p, struct ch_door *own, uint32_t pes,
+                         uint32_t cores, uint64_t timeout_ns);
 
 /* From now on, a wait of the PE may depend on a network; `progress` is borrowed. */
-void ch_patience_add(struct ch_patience *p, struct ch_progress *progress);
+void ch_wait_policy_add(struct ch_wait_policy *p, struct ch_progress *progress);
 
 /* Why the job is over, or the network of this PE has failed; "" if neither, or if the reason is
  * not known. */
-static inline const char *ch_patience_why(const struct ch_patience *p)
+static inline const char *ch_wait_policy_why(const struct ch_wait_policy *p)
 {
     const char *why = NULL;
 
@@ -111,15 +111,15 @@ struct ch_wait {
  * or give up with CHORUS_ERR_TIMEOUT, CHORUS_ERR_ABORTED or, if the call is refused,
  * CHORUS_ERR_ARG (no message is set). Call ch_wait_end after the last poll in any case.
  */
-chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w);
-void ch_wait_end(const struct ch_patience *p, struct ch_wait *w);
+chorus_status ch_wait_slow(const struct ch_wait_policy *p, struct ch_wait *w);
+void ch_wait_end(const struct ch_wait_policy *p, struct ch_wait *w);
 
 /* Wake all threads that sleep on the doorbell. */
 void ch_door_wake(struct ch_door *door);
 
 /* After stores for the program to memory of the doorbell's PE: wake it if it may wait for them.
  * The fence only stops the compiler from moving stores. */
-static inline void ch_door_tell(struct ch_door *door)
+static inline void ch_door_ring(struct ch_door *door)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (__atomic_load_n(&door->listeners, __ATOMIC_RELAXED) != 0) ch_door_wake(door);

@@ -22,7 +22,7 @@
 #endif
 
 /* ch_word_await, for callers that do not need the value. */
-CH_FN chorus_status ch_word_wait(const struct ch_patience *p, const uint64_t *word,
+CH_FN chorus_status ch_word_wait(const struct ch_wait_policy *p, const uint64_t *word,
                                  uint64_t least)
 {
     uint64_t found;

@@ -69,7 +69,7 @@ CH_FN void ch_kernel_knows(uint64_t known)
 struct ch_door; /* the doorbell of a host; GPUs poll */
 
 /* The limits of a kernel's waits, which the host sets. */
-struct ch_patience {
+struct ch_wait_policy {
     const uint32_t *aborted; /* in host memory: not 0 when the job is ending */
     uint64_t timeout_ns;     /* 0: wait without limit */
 };
@@ -90,7 +90,7 @@ CH_FN uint64_t ch_clock_ns(void)
     return ns;
 }
 
-CH_FN chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
+CH_FN chorus_status ch_wait_slow(const struct ch_wait_policy *p, struct ch_wait *w)
 {
     uint32_t aborted, now;
 
@@ -104,7 +104,7 @@ CH_FN chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
                : CHORUS_OK;
 }
 
-CH_FN void ch_wait_end(const struct ch_patience *p, struct ch_wait *w)
+CH_FN void ch_wait_end(const struct ch_wait_policy *p, struct ch_wait *w)
 {
     (void)p, (void)w;
 }
@@ -152,7 +152,7 @@ CH_FN int ch_link_received(struct ch_link *link)
     return 0;
 }
 
-CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
+CH_FN void ch_notify(const struct ch_wait_policy *mine, struct ch_door *theirs)
 {
     (void)mine, (void)theirs; /* no PE sleeps */
 }
@@ -234,7 +234,7 @@ CH_FN uint64_t ch_word_load(const uint64_t *word)
     return value;
 }
 
-CH_FN chorus_status ch_word_await(const struct ch_patience *p, const uint64_t *word,
+CH_FN chorus_status ch_word_await(const struct ch_wait_policy *p, const uint64_t *word,
                                   uint64_t least, uint64_t *found_out)
 {
     struct ch_wait w = {0, 0, 0, 0};

@@ -177,14 +177,14 @@ CH_FN void ch_commit(void *memory, const void *staged, size_t bytes)
 
 /* After stores to a PE's memory: wake the PE if it sleeps. The fence only stops the compiler
  * from moving stores; see door.h. */
-CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
+CH_FN void ch_notify(const struct ch_wait_policy *mine, struct ch_door *theirs)
 {
     (void)mine;
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
     if (__atomic_load_n(&theirs->sleepers, __ATOMIC_RELAXED) != 0) ch_door_wake(theirs);
 }
 
-CH_SELDOM chorus_status ch_word_wait_long(const struct ch_patience *p, const uint64_t *word,
+CH_SELDOM chorus_status ch_word_wait_long(const struct ch_wait_policy *p, const uint64_t *word,
                                           uint64_t least, uint64_t *found_out)
 {
     struct ch_wait w = {0};
@@ -198,7 +198,7 @@ CH_SELDOM chorus_status ch_word_wait_long(const struct ch_patience *p, const uin
 
 /* Wait until *word >= least, acquire. The comparison is not "equal", since the peer may already
  * have stored a later value, which is *found_out. */
-CH_FN chorus_status ch_word_await(const struct ch_patience *p, const uint64_t *word,
+CH_FN chorus_status ch_word_await(const struct ch_wait_policy *p, const uint64_t *word,
                                   uint64_t least, uint64_t *found_out)
 {
     const uint64_t found = ch_word_load(word);

@@ -73,7 +73,7 @@ CH_FN uint64_t ch_word_load(const uint64_t *word)
     return ch_sim_word_load(word, CH_SIM_ACQUIRE);
 }
 
-CH_FN chorus_status ch_word_await(const struct ch_patience *p, const uint64_t *word,
+CH_FN chorus_status ch_word_await(const struct ch_wait_policy *p, const uint64_t *word,
                                   uint64_t least, uint64_t *found_out)
 {
     (void)p;
@@ -144,7 +144,7 @@ CH_FN void ch_commit(void *memory, const void *staged, size_t bytes)
     ch_sim_copy(memory, staged, bytes);
 }
 
-CH_FN void ch_notify(const struct ch_patience *mine, struct ch_door *theirs)
+CH_FN void ch_notify(const struct ch_wait_policy *mine, struct ch_door *theirs)
 {
     (void)mine;
     ch_sim_notify(theirs);

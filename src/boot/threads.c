@@ -21,7 +21,7 @@
 enum { REASON_BYTES = 128 };
 
 /* The data of a PE for the exchange in progress; the PE keeps the ownership. */
-struct gift {
+struct contribution {
     const void *blob;
     size_t bytes;
     int fd;
@@ -38,7 +38,7 @@ struct job {
     uint64_t n_meetings; /* number of completed synchronisations */
     int is_broken;
     char reason[REASON_BYTES]; /* the reason */
-    struct gift gifts[];
+    struct contribution contributions[];
 };
 
 struct threads_boot {
@@ -71,7 +71,7 @@ static chorus_status late(struct job *job, uint64_t timeout_ns)
 {
     uint32_t missing = 0;
 
-    while (job->gifts[missing].is_here)
+    while (job->contributions[missing].is_here)
         missing++;
     job_break(job, "did not arrive in time", missing);
     return CH_FAIL(CHORUS_ERR_TIMEOUT,
@@ -98,7 +98,7 @@ static void warn(struct job *job, const struct ch_boot *boot)
     char missing[REASON_BYTES];
     uint32_t first = 0;
 
-    while (job->gifts[first].is_here)
+    while (job->contributions[first].is_here)
         first++;
     (void)snprintf(missing, sizeof(missing), "PE %u and %u more", first,
                    job->n - job->n_here - 1);
@@ -116,10 +116,10 @@ static chorus_status meet(struct job *job, const struct ch_boot *boot, bool is_s
     uint64_t timeout_ns = is_sure ? 0 : boot->timeout_ns;
 
     if (job->is_broken) return job_broken(job);
-    job->gifts[boot->me].is_here = 1;
+    job->contributions[boot->me].is_here = 1;
     if (++job->n_here == job->n) {
         for (uint32_t pe = 0; pe < job->n; pe++)
-            job->gifts[pe].is_here = 0;
+            job->contributions[pe].is_here = 0;
         job->n_here = 0;
         job->n_meetings++;
         (void)pthread_cond_broadcast(&job->moved);
@@ -141,7 +141,7 @@ static chorus_status take_all(const struct ch_boot *boot, size_t bytes, int with
     char *out = blobs_out;
 
     for (uint32_t pe = 0; pe < job->n; pe++) {
-        const struct gift *g = &job->gifts[pe];
+        const struct contribution *g = &job->contributions[pe];
         if (g->bytes != bytes || (g->fd >= 0) != with_fds)
             return CH_FAIL(
                 CHORUS_ERR_ARG,
@@ -153,13 +153,13 @@ static chorus_status take_all(const struct ch_boot *boot, size_t bytes, int with
         chorus_status st;
         fds_out[pe] = -1;
         if (!ch_boot_is_near(boot, pe)) continue;
-        st = ch_fd_dup(job->gifts[pe].fd, &fds_out[pe]);
+        st = ch_fd_dup(job->contributions[pe].fd, &fds_out[pe]);
         if (st == CHORUS_OK) continue;
         ch_fd_close_all(fds_out, pe);
         return st;
     }
     for (uint32_t pe = 0; pe < job->n && bytes != 0; pe++)
-        memcpy(out + pe * bytes, job->gifts[pe].blob, bytes);
+        memcpy(out + pe * bytes, job->contributions[pe].blob, bytes);
     return CHORUS_OK;
 }
 
@@ -170,7 +170,7 @@ static chorus_status threads_exchange(struct ch_boot *boot, const void *blob, si
     chorus_status st;
 
     (void)pthread_mutex_lock(&job->lock);
-    job->gifts[boot->me] = (struct gift){blob, bytes, fd, 0};
+    job->contributions[boot->me] = (struct contribution){blob, bytes, fd, 0};
     st = meet(job, boot, false);
     if (st == CHORUS_OK) {
         (void)pthread_mutex_unlock(&job->lock);
@@ -216,7 +216,7 @@ static const struct ch_boot_ops threads_ops = {
 /* Sets *job_out to a job for n PEs, whose deadlines are on the monotonic clock. */
 static chorus_status job_make(uint32_t n, struct job **job_out)
 {
-    struct job *job = calloc(1, sizeof(*job) + n * sizeof(job->gifts[0]));
+    struct job *job = calloc(1, sizeof(*job) + n * sizeof(job->contributions[0]));
     pthread_condattr_t attr;
 
     if (job == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a job of %u threads", n);

@@ -47,7 +47,7 @@ struct ch_coll {
     const struct ch_remote *remotes;  /* [n]; null: all peers are mapped */
     const struct ch_levels *levels;   /* of a team on several hosts; else null */
     const uint32_t *pes;              /* [n] for a child team: numbers in the team; else null */
-    const struct ch_patience *patience;
+    const struct ch_wait_policy *policy;
     const struct ch_sync_layout *layout;
     ptrdiff_t multicast;    /* distance to the address that reaches all PEs, on backends with
                                multicast in hardware */
@@ -57,7 +57,7 @@ struct ch_coll {
     uint64_t *exchanges;    /* [CH_CELL_COUNT] */
     struct ch_positions *positions;
     struct ch_slot *slots;
-    uint32_t *late_peer; /* [out] the peer of a wait that failed, set by ch_is_late */
+    uint32_t *late_peer; /* [out] the peer of a wait that failed, set by ch_note_late */
     /* On a GPU: */
     int is_due;             /* the kernel must still wait for the previous kernel; a constant */
     uint32_t lets_next;     /* the next kernel may be launched after that */
@@ -68,7 +68,7 @@ struct ch_coll {
 };
 
 /* A PE in its team, and the arguments of its call. */
-struct ch_seat {
+struct ch_pe_args {
     uint32_t me, n;
     const struct ch_peer *peers;
     const struct ch_sync_layout *layout;
@@ -88,7 +88,7 @@ CH_FN void ch_coll_clear(struct ch_coll *c)
     c->remotes = 0;
     c->levels = 0;
     c->pes = 0;
-    c->patience = 0;
+    c->policy = 0;
     c->multicast = 0;
     c->is_sync_alike = 0;
     c->positions = 0;
@@ -105,7 +105,7 @@ CH_FN void ch_coll_clear(struct ch_coll *c)
  * the state `dup`. Properties that only some calls or backends have are 0, for the caller to
  * set. Assigned field by field, since a CPU takes as long to clear such a struct as for the
  * rest of a small call. */
-CH_FN void ch_coll_init(struct ch_coll *c, const struct ch_seat *s, struct ch_slice part,
+CH_FN void ch_coll_init(struct ch_coll *c, const struct ch_pe_args *s, struct ch_slice part,
                         uint32_t cta, struct ch_dup *dup)
 {
     ch_coll_clear(c);
@@ -204,7 +204,7 @@ CH_FN int ch_is_mapped(const struct ch_coll *c, uint32_t peer)
 }
 
 /* Record that a wait for the peer failed. */
-CH_FN void ch_is_late(const struct ch_coll *c, uint32_t peer)
+CH_FN void ch_note_late(const struct ch_coll *c, uint32_t peer)
 {
     *c->late_peer = c->pes == NULL ? peer : c->pes[peer];
 }

@@ -30,7 +30,7 @@ struct ch_device_id {
 };
 
 struct ch_device;
-struct ch_patience; /* base/door.h */
+struct ch_wait_policy; /* base/door.h */
 
 /*
  * Choose the device for a PE, which is the `place`th of n_places on this machine: the given
@@ -95,12 +95,12 @@ CH_MUST_CHECK chorus_status ch_device_put_store(const struct ch_device *device, 
 
 /* Wait until a word in this device's memory is at least, or equal to, a value, which work that
  * was queued earlier stores: queued on a cudaStream_t, for later work of that stream, without a
- * deadline; or in the caller, as long as `patience` allows. */
+ * deadline; or in the caller, as long as `policy` allows. */
 CH_MUST_CHECK chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
                                                const uint64_t *word, uint64_t value,
                                                bool is_exact);
 CH_MUST_CHECK chorus_status ch_device_word_wait(const struct ch_device *device,
-                                                const struct ch_patience *patience,
+                                                const struct ch_wait_policy *policy,
                                                 const uint64_t *word, uint64_t least);
 
 /* An address range without memory. */

@@ -336,7 +336,7 @@ chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
  * stream, with which it shares a hardware queue. Under MPS a process has two of these, and
  * chorus_team_destroy did not return. */
 chorus_status ch_device_word_wait(const struct ch_device *device,
-                                  const struct ch_patience *patience, const uint64_t *word,
+                                  const struct ch_wait_policy *policy, const uint64_t *word,
                                   uint64_t least)
 {
     chorus_status copied = CHORUS_OK, status = CHORUS_OK;
@@ -345,8 +345,8 @@ chorus_status ch_device_word_wait(const struct ch_device *device,
 
     while ((copied = ch_device_copy(device, &value, word, sizeof(value))) == CHORUS_OK &&
            value < least && status == CHORUS_OK)
-        status = ch_wait_slow(patience, &w);
-    ch_wait_end(patience, &w);
+        status = ch_wait_slow(policy, &w);
+    ch_wait_end(policy, &w);
     if (copied != CHORUS_OK || value >= least) return copied;
     return CH_FAIL(status,
                    "calls on streams of GPU %d (%s) have not ended: %s; does a stream wait for "

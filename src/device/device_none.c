@@ -253,10 +253,10 @@ chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
 }
 
 chorus_status ch_device_word_wait(const struct ch_device *device,
-                                  const struct ch_patience *patience, const uint64_t *word,
+                                  const struct ch_wait_policy *policy, const uint64_t *word,
                                   uint64_t least)
 {
-    (void)device, (void)patience, (void)word, (void)least;
+    (void)device, (void)policy, (void)word, (void)least;
     return absent();
 }
 

@@ -80,19 +80,19 @@ static int device_by_place(int n, uint32_t place, uint32_t n_places)
     return order[(uint64_t)place * devices / n_places];
 }
 
-struct wish {
+struct choice {
     int ordinal;
     uint32_t place, n_places;
 };
 
-static chorus_status choose(const struct ch_driver *driver, int n, const struct wish *wish,
+static chorus_status choose(const struct ch_driver *driver, int n, const struct choice *choice,
                             int *ordinal_out)
 {
-    int ordinal = wish->ordinal;
+    int ordinal = choice->ordinal;
 
     if (ordinal == CH_OPTION_NO_DEVICE) ordinal = current_device(driver);
     if (ordinal == CH_OPTION_NO_DEVICE)
-        ordinal = device_by_place(n, wish->place, wish->n_places);
+        ordinal = device_by_place(n, choice->place, choice->n_places);
     if (ordinal < 0 || ordinal >= n)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "GPU %d was asked for; this process sees %d, numbered from 0", ordinal,
@@ -176,13 +176,13 @@ static chorus_status describe(const struct ch_driver *driver, int ordinal,
 chorus_status ch_device_find(int ordinal, uint32_t place, uint32_t n_places,
                              struct ch_device_id *id_out)
 {
-    const struct wish wish = {ordinal, place, n_places};
+    const struct choice choice = {ordinal, place, n_places};
     struct ch_driver driver;
     int n = 0, chosen = 0;
 
     CH_TRY(
         count_devices(&n)); /* the runtime opens the driver, and has the reason of a failure */
     CH_TRY(ch_driver_load(&driver));
-    CH_TRY(choose(&driver, n, &wish, &chosen));
+    CH_TRY(choose(&driver, n, &choice, &chosen));
     return describe(&driver, chosen, id_out);
 }

@@ -113,8 +113,9 @@ static chorus_status commit_own(const struct ch_heap *heap, size_t lo, size_t hi
     if (error != 0)
         return CH_FAIL(CHORUS_ERR_NOMEM, "could not get memory from its host: %s",
                        strerror(error));
-    if (heap->doorman.attach != NULL)
-        st = heap->doorman.attach(heap->doorman.self, own->base + base + lo, hi - lo, key_out);
+    if (heap->registration.attach != NULL)
+        st = heap->registration.attach(heap->registration.self, own->base + base + lo, hi - lo,
+                                       key_out);
     if (st != CHORUS_OK) ch_segment_decommit(own, base + lo, base + hi);
     return st;
 }
@@ -124,9 +125,9 @@ static chorus_status learn_all(const struct ch_heap *heap, size_t lo, size_t hi,
 {
     const size_t at = heap->layout.symmetric_offset + lo;
 
-    for (uint32_t pe = 0; pe < heap->n && heap->doorman.learn != NULL; pe++)
-        CH_TRY(heap->doorman.learn(heap->doorman.self, pe, ch_heap_home(heap, pe) + at, hi - lo,
-                                   all[pe].key));
+    for (uint32_t pe = 0; pe < heap->n && heap->registration.learn != NULL; pe++)
+        CH_TRY(heap->registration.learn(heap->registration.self, pe,
+                                        ch_heap_home(heap, pe) + at, hi - lo, all[pe].key));
     return CHORUS_OK;
 }
 
@@ -142,8 +143,8 @@ static chorus_status commit_all(struct ch_heap *heap, size_t lo, size_t hi, stru
     made = commit_own(heap, lo, hi, &mine->key);
     st = agree(heap, mine, made, all);
     if (st != CHORUS_OK && made == CHORUS_OK) {
-        if (heap->doorman.detach != NULL)
-            heap->doorman.detach(heap->doorman.self, own->base + base + lo);
+        if (heap->registration.detach != NULL)
+            heap->registration.detach(heap->registration.self, own->base + base + lo);
         ch_segment_decommit(own, base + lo, base + hi);
     }
     return st == CHORUS_OK ? learn_all(heap, lo, hi, all) : st;

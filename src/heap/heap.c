@@ -303,9 +303,10 @@ char *ch_heap_home(const struct ch_heap *heap, uint32_t pe)
     return (char *)(uintptr_t)heap->homes[pe];
 }
 
-void ch_heap_keep_doorman(struct ch_heap *heap, const struct ch_heap_doorman *doorman)
+void ch_heap_set_registration(struct ch_heap *heap,
+                              const struct ch_heap_registration *registration)
 {
-    heap->doorman = *doorman;
+    heap->registration = *registration;
 }
 
 char *ch_heap_base(const struct ch_heap *heap, uint32_t pe)

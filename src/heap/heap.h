@@ -54,7 +54,7 @@ void ch_heap_close(struct ch_heap *heap); /* undoes open; null is a no-op; not c
  * was committed, and returns a key; learn: receives the key of PE `pe` for the same range of
  * its symmetric part, once all PEs have attached theirs.
  */
-struct ch_heap_doorman {
+struct ch_heap_registration {
     chorus_status (*attach)(void *self, void *base, size_t bytes, uint64_t *key_out);
     void (*detach)(void *self, void *base);
     chorus_status (*learn)(void *self, uint32_t pe, const char *there, size_t bytes,
@@ -64,7 +64,8 @@ struct ch_heap_doorman {
 
 /* Use these functions from now on; called before anything was allocated; the heap keeps a
  * copy. */
-void ch_heap_keep_doorman(struct ch_heap *heap, const struct ch_heap_doorman *doorman);
+void ch_heap_set_registration(struct ch_heap *heap,
+                              const struct ch_heap_registration *registration);
 
 /* The largest alignment of an allocation. */
 #define CH_HEAP_ALIGN_MAX ((size_t)1 << 30)

@@ -16,8 +16,8 @@ struct ch_heap {
     struct ch_segment *segments;  /* [n], owned */
     uint64_t *homes; /* [n], owned: the address at which each PE has mapped its own segment */
     uint32_t me, n;
-    struct ch_boot *boot;           /* borrowed */
-    struct ch_heap_doorman doorman; /* attach is null: no keys are needed */
+    struct ch_boot *boot;                     /* borrowed */
+    struct ch_heap_registration registration; /* attach is null: no keys are needed */
     struct ch_layout layout;
     struct ch_data *data;  /* owned: the parts on GPUs; null: the heap is in the segments */
     size_t step_bytes;     /* least growth of the symmetric part */

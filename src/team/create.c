@@ -80,7 +80,7 @@ static void set_child(struct ch_child *child, const struct ch_team *team)
     child->dups = team->dups;
 }
 
-/* --- the teams of a birth ----------------------------------------------------------------- */
+/* --- the teams of a draft ----------------------------------------------------------------- */
 static chorus_status find_slot(const struct ch_teams *teams, uint32_t from, uint32_t *slot_out)
 {
     for (uint32_t slot = from; slot < CH_TEAM_SLOTS; slot++) {
@@ -97,63 +97,63 @@ static chorus_status find_slot(const struct ch_teams *teams, uint32_t from, uint
 }
 
 static bool is_far(const struct ch_teams *teams, const struct ch_voters *voters,
-                   const struct ch_birth *birth)
+                   const struct ch_draft *draft)
 {
-    for (uint32_t i = 0; i < birth->n; i++)
-        if (ch_links_far(teams->links, voters->number(voters->self, birth->pes[i])) != NULL)
+    for (uint32_t i = 0; i < draft->n; i++)
+        if (ch_links_far(teams->links, voters->number(voters->self, draft->pes[i])) != NULL)
             return true;
     return false;
 }
 
 /* Chunks of a team on several hosts are longer: each chunk costs system calls at both ends. */
 static chorus_status alloc_team(struct ch_teams *teams, const struct ch_voters *voters,
-                                struct ch_birth *birth)
+                                struct ch_draft *draft)
 {
-    const bool far = is_far(teams, voters, birth);
+    const bool far = is_far(teams, voters, draft);
     const size_t wanted = (far ? CH_CHUNK_FAR : 1) * teams->chunk_bytes;
 
-    return ch_team_alloc(teams, birth->n, ch_sync_chunk_bytes(birth->n, wanted, far), far,
-                         &birth->team);
+    return ch_team_alloc(teams, draft->n, ch_sync_chunk_bytes(draft->n, wanted, far), far,
+                         &draft->team);
 }
 
 /* This PE's memory of the teams, and the addresses at which peers find it. */
 static chorus_status alloc_all(struct ch_teams *teams, const struct ch_voters *voters,
-                               struct ch_birth births[], uint32_t n_births, uint64_t places[])
+                               struct ch_draft drafts[], uint32_t n_drafts, uint64_t places[])
 {
     uint32_t from = 0;
 
-    for (uint32_t b = 0; b < n_births; b++) {
-        if (!births[b].is_member) continue;
-        CH_TRY(find_slot(teams, from, &births[b].slot));
-        CH_TRY(alloc_team(teams, voters, &births[b]));
-        births[b].team->slot = births[b].slot;
-        births[b].team->id |= births[b].slot;
-        places[b] = ch_team_place(teams, births[b].team);
-        from = births[b].slot + 1;
+    for (uint32_t b = 0; b < n_drafts; b++) {
+        if (!drafts[b].is_member) continue;
+        CH_TRY(find_slot(teams, from, &drafts[b].slot));
+        CH_TRY(alloc_team(teams, voters, &drafts[b]));
+        drafts[b].team->slot = drafts[b].slot;
+        drafts[b].team->id |= drafts[b].slot;
+        places[b] = ch_team_place(teams, drafts[b].team);
+        from = drafts[b].slot + 1;
     }
     return CHORUS_OK;
 }
 
 /* The same for a child of the first team: the PEs of that team that `child` names. */
-static chorus_status alloc_child(struct ch_teams *teams, const struct ch_birth *first,
-                                 const struct ch_child *child, bool far, struct ch_birth *birth,
+static chorus_status alloc_child(struct ch_teams *teams, const struct ch_draft *first,
+                                 const struct ch_child *child, bool far, struct ch_draft *draft,
                                  uint64_t *place)
 {
-    birth->n = child->n;
-    birth->pes = birth->list = malloc(child->n * sizeof(*birth->list));
-    if (birth->list == NULL)
+    draft->n = child->n;
+    draft->pes = draft->list = malloc(child->n * sizeof(*draft->list));
+    if (draft->list == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the list of %u PEs", child->n);
     for (uint32_t i = 0; i < child->n; i++)
-        birth->list[i] = first->pes[child->pes[i]];
+        draft->list[i] = first->pes[child->pes[i]];
     CH_TRY(ch_team_alloc(teams, child->n, first->team->layout.chunk_bytes[CH_CELL_simple], far,
-                         &birth->team));
-    *place = ch_team_place(teams, birth->team);
+                         &draft->team));
+    *place = ch_team_place(teams, draft->team);
     return CHORUS_OK;
 }
 
 static chorus_status alloc_children(struct ch_teams *teams, const struct ch_voters *voters,
-                                    const struct ch_birth *first,
-                                    struct ch_birth children[CH_CHILDREN],
+                                    const struct ch_draft *first,
+                                    struct ch_draft children[CH_CHILDREN],
                                     uint64_t places[CH_CHILDREN])
 {
     struct ch_levels *levels;
@@ -168,100 +168,100 @@ static chorus_status alloc_children(struct ch_teams *teams, const struct ch_vote
 
 /* All voters have published the addresses of their memory of each team. */
 static chorus_status connect(const struct ch_teams *teams, const struct ch_voters *voters,
-                             const struct ch_birth births[], uint32_t n_births,
+                             const struct ch_draft drafts[], uint32_t n_drafts,
                              const uint64_t *places)
 {
-    for (uint32_t b = 0; b < n_births; b++) {
-        if (births[b].team == NULL) continue;
-        for (uint32_t i = 0; i < births[b].n; i++) {
-            const uint32_t pe = births[b].pes[i];
+    for (uint32_t b = 0; b < n_drafts; b++) {
+        if (drafts[b].team == NULL) continue;
+        for (uint32_t i = 0; i < drafts[b].n; i++) {
+            const uint32_t pe = drafts[b].pes[i];
 
-            ch_team_add_peer(teams, births[b].team, i, voters->number(voters->self, pe),
-                             places[pe * n_births + b]);
+            ch_team_add_peer(teams, drafts[b].team, i, voters->number(voters->self, pe),
+                             places[pe * n_drafts + b]);
         }
-        CH_TRY(ch_team_link(teams, births[b].team));
-        if (births[b].list != NULL) ch_team_fill_boards(births[b].team);
+        CH_TRY(ch_team_link(teams, drafts[b].team));
+        if (drafts[b].list != NULL) ch_team_fill_boards(drafts[b].team);
     }
     return CHORUS_OK;
 }
 
-static chorus_status attach_all(const struct ch_teams *teams, const struct ch_birth births[],
-                                uint32_t n_births, struct ch_team_keys mine[])
+static chorus_status attach_all(const struct ch_teams *teams, const struct ch_draft drafts[],
+                                uint32_t n_drafts, struct ch_team_keys mine[])
 {
-    for (uint32_t b = 0; b < n_births; b++)
-        if (births[b].team != NULL) CH_TRY(ch_team_attach(teams, births[b].team, &mine[b]));
+    for (uint32_t b = 0; b < n_drafts; b++)
+        if (drafts[b].team != NULL) CH_TRY(ch_team_attach(teams, drafts[b].team, &mine[b]));
     return CHORUS_OK;
 }
 
-static chorus_status learn_all(const struct ch_teams *teams, const struct ch_birth births[],
-                               uint32_t n_births, const struct ch_team_keys *all)
+static chorus_status learn_all(const struct ch_teams *teams, const struct ch_draft drafts[],
+                               uint32_t n_drafts, const struct ch_team_keys *all)
 {
-    for (uint32_t b = 0; b < n_births; b++)
-        for (uint32_t i = 0; births[b].team != NULL && i < births[b].n; i++)
+    for (uint32_t b = 0; b < n_drafts; b++)
+        for (uint32_t i = 0; drafts[b].team != NULL && i < drafts[b].n; i++)
             CH_TRY(
-                ch_team_learn(teams, births[b].team, i, &all[births[b].pes[i] * n_births + b]));
+                ch_team_learn(teams, drafts[b].team, i, &all[drafts[b].pes[i] * n_drafts + b]));
     return CHORUS_OK;
 }
 
 /* If there is a network, register each team's memory with it, so that peers can write with
  * the key. */
 static chorus_status open_memory(const struct ch_teams *teams, const struct ch_voters *voters,
-                                 const struct ch_birth births[], uint32_t n_births,
+                                 const struct ch_draft drafts[], uint32_t n_drafts,
                                  chorus_status connected)
 {
-    struct ch_team_keys mine[CH_BIRTHS_MAX] = {{0, 0}}, *all;
+    struct ch_team_keys mine[CH_DRAFTS_MAX] = {{0, 0}}, *all;
     struct ch_vote vote = {.step = "teams across hosts", .values = mine};
     chorus_status status;
 
     if (teams->links->network == NULL) return connected;
-    all = calloc((size_t)voters->n * n_births, sizeof(*all));
+    all = calloc((size_t)voters->n * n_drafts, sizeof(*all));
     if (all == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to create a team among %u PEs", voters->n);
-    if (ch_links_have_keys(teams->links)) vote.bytes = n_births * sizeof(*mine);
-    vote.mine = connected == CHORUS_OK ? attach_all(teams, births, n_births, mine) : connected;
+    if (ch_links_have_keys(teams->links)) vote.bytes = n_drafts * sizeof(*mine);
+    vote.mine = connected == CHORUS_OK ? attach_all(teams, drafts, n_drafts, mine) : connected;
     status = ch_vote(voters, &vote, all);
-    if (status == CHORUS_OK) status = learn_all(teams, births, n_births, all);
+    if (status == CHORUS_OK) status = learn_all(teams, drafts, n_drafts, all);
     free(all);
     return status;
 }
 
-static chorus_status add_record(struct ch_teams *teams, const struct ch_birth *birth)
+static chorus_status add_record(struct ch_teams *teams, const struct ch_draft *draft)
 {
-    if (birth->team == NULL) return CHORUS_OK;
-    return ch_device_table_add(teams, birth->team, ch_team_handle_of(teams, birth->slot));
+    if (draft->team == NULL) return CHORUS_OK;
+    return ch_device_table_add(teams, draft->team, ch_team_handle_of(teams, draft->slot));
 }
 
 /* If kernels make calls, the table of every PE of a team has the team, or none has it. */
 static chorus_status add_records(struct ch_teams *teams, const struct ch_voters *voters,
-                                 const struct ch_birth births[], uint32_t n_births)
+                                 const struct ch_draft drafts[], uint32_t n_drafts)
 {
     struct ch_vote vote = {.step = "teams on GPUs"};
     uint32_t n_added = 0;
     chorus_status status;
 
     if (teams->device_state.teams == NULL) return CHORUS_OK;
-    while (n_added < n_births && vote.mine == CHORUS_OK) {
-        vote.mine = add_record(teams, &births[n_added]);
+    while (n_added < n_drafts && vote.mine == CHORUS_OK) {
+        vote.mine = add_record(teams, &drafts[n_added]);
         if (vote.mine == CHORUS_OK) n_added++;
     }
     status = ch_vote(voters, &vote, NULL);
     for (uint32_t b = 0; b < n_added && status != CHORUS_OK; b++)
-        if (births[b].team != NULL)
-            CH_TRY(ch_device_table_remove(teams, ch_team_handle_of(teams, births[b].slot)));
+        if (drafts[b].team != NULL)
+            CH_TRY(ch_device_table_remove(teams, ch_team_handle_of(teams, drafts[b].slot)));
     return status;
 }
 
 /* Enter a team that exists on all its PEs under its handle. */
-static void keep(struct ch_teams *teams, const struct ch_birth *birth)
+static void keep(struct ch_teams *teams, const struct ch_draft *draft)
 {
-    birth->team->word = birth->word;
-    birth->team->number = (uint32_t)birth->word;
-    teams->slots[birth->slot].team = birth->team;
-    if (birth->slot >= teams->n_slots_used) teams->n_slots_used = birth->slot + 1;
+    draft->team->word = draft->word;
+    draft->team->number = (uint32_t)draft->word;
+    teams->slots[draft->slot].team = draft->team;
+    if (draft->slot >= teams->n_slots_used) teams->n_slots_used = draft->slot + 1;
 }
 
 /* A team on several hosts and its children, or one on one host. */
-static void adopt(struct ch_team *team, struct ch_birth children[CH_CHILDREN])
+static void adopt(struct ch_team *team, struct ch_draft children[CH_CHILDREN])
 {
     if (team == NULL || team->levels == NULL) return;
     team->node = children[0].team;
@@ -273,42 +273,42 @@ static void adopt(struct ch_team *team, struct ch_birth children[CH_CHILDREN])
 }
 
 /* All PEs have voted. */
-static void end_births(struct ch_teams *teams, struct ch_birth births[], uint32_t n_own,
+static void end_drafts(struct ch_teams *teams, struct ch_draft drafts[], uint32_t n_own,
                        chorus_status status)
 {
-    for (uint32_t b = 0; b < CH_BIRTHS_MAX; b++) {
-        free(births[b].list);
+    for (uint32_t b = 0; b < CH_DRAFTS_MAX; b++) {
+        free(drafts[b].list);
         if (status != CHORUS_OK)
-            ch_team_free(teams, births[b].team);
-        else if (b < n_own && births[b].team != NULL)
-            keep(teams, &births[b]);
+            ch_team_free(teams, drafts[b].team);
+        else if (b < n_own && drafts[b].team != NULL)
+            keep(teams, &drafts[b]);
     }
-    if (status == CHORUS_OK) adopt(births[0].team, births + n_own);
+    if (status == CHORUS_OK) adopt(drafts[0].team, drafts + n_own);
 }
 
 /* Each PE takes part in the vote even after a failure, so that all get the same result. */
-chorus_status ch_births_make(struct ch_teams *teams, const struct ch_voters *voters,
-                             struct ch_birth births[CH_BIRTHS_MAX], uint32_t n_own,
+chorus_status ch_drafts_make(struct ch_teams *teams, const struct ch_voters *voters,
+                             struct ch_draft drafts[CH_DRAFTS_MAX], uint32_t n_own,
                              bool is_across)
 {
-    const uint32_t n_births = n_own + (is_across ? CH_CHILDREN : 0);
-    uint64_t mine[CH_BIRTHS_MAX] = {0},
-             *all = calloc((size_t)voters->n * n_births, sizeof(*all));
-    struct ch_vote vote = {"team", CHORUS_OK, mine, n_births * sizeof(*mine)};
+    const uint32_t n_drafts = n_own + (is_across ? CH_CHILDREN : 0);
+    uint64_t mine[CH_DRAFTS_MAX] = {0},
+             *all = calloc((size_t)voters->n * n_drafts, sizeof(*all));
+    struct ch_vote vote = {"team", CHORUS_OK, mine, n_drafts * sizeof(*mine)};
     chorus_status status;
 
     if (all == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to create a team among %u PEs", voters->n);
-    vote.mine = alloc_all(teams, voters, births, n_own, mine);
+    vote.mine = alloc_all(teams, voters, drafts, n_own, mine);
     if (is_across && vote.mine == CHORUS_OK)
-        vote.mine = alloc_children(teams, voters, births, births + n_own, mine + n_own);
+        vote.mine = alloc_children(teams, voters, drafts, drafts + n_own, mine + n_own);
     status = ch_vote(voters, &vote, all);
     if (status == CHORUS_OK) {
-        status = connect(teams, voters, births, n_births, all);
-        status = open_memory(teams, voters, births, n_births, status);
+        status = connect(teams, voters, drafts, n_drafts, all);
+        status = open_memory(teams, voters, drafts, n_drafts, status);
     }
-    if (status == CHORUS_OK) status = add_records(teams, voters, births, n_own);
+    if (status == CHORUS_OK) status = add_records(teams, voters, drafts, n_own);
     free(all);
-    end_births(teams, births, n_own, status);
+    end_drafts(teams, drafts, n_own, status);
     return status;
 }

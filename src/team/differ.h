@@ -71,7 +71,7 @@ static inline bool ch_team_is_refused_in(const struct ch_team *team, const struc
                                ch_doing_key(d));
 }
 
-/* For ch_patience.is_concerned; `team` is a struct ch_team. The first is for waits in
+/* For ch_wait_policy.is_concerned; `team` is a struct ch_team. The first is for waits in
  * collectives, the second for those in other calls. */
 bool ch_team_is_concerned(void *team, uint64_t refused);
 bool ch_team_meeting_is_concerned(void *team, uint64_t refused);
@@ -132,7 +132,7 @@ void ch_team_check_again(const struct ch_team *team, const struct ch_doing *doin
 bool ch_team_check_find(const struct ch_team *team, uint64_t key, struct ch_two *out);
 
 /* --- comparison of calls that wait, see look.c -------------------------------------------- */
-/* For ch_patience.look; `team` is a struct ch_team. */
+/* For ch_wait_policy.look; `team` is a struct ch_team. */
 void ch_team_look(void *team, uint64_t waited_ns);
 
 /* A message has shown that PE `other` makes another call than `mine`, or that it has a message

@@ -265,17 +265,17 @@ static bool ask_now(struct ch_team *team, const struct ch_called *mine, uint32_t
                     struct ch_two *out)
 {
     struct ch_ask *ask = team->teams->ask;
-    struct ch_patience patience = *team->patience;
+    struct ch_wait_policy policy = *team->policy;
     struct ch_wait w = {0};
     bool found = false;
 
     if (ask == NULL || !ask_try_lock(ask)) return false;
-    patience.timeout_ns = ASK_NS;
-    patience.warn_ns = 0;
-    while (!found && ch_wait_slow(&patience, &w) == CHORUS_OK)
+    policy.timeout_ns = ASK_NS;
+    policy.warn_ns = 0;
+    while (!found && ch_wait_slow(&policy, &w) == CHORUS_OK)
         if (ask_step(ask, team->members[other].world))
             found = clashes_far(team, ask, mine, other, out);
-    ch_wait_end(&patience, &w);
+    ch_wait_end(&policy, &w);
     ask_unlock(ask);
     return found;
 }

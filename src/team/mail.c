@@ -44,14 +44,14 @@ static chorus_status await(const struct ch_team *team, uint32_t from,
                            const struct ch_packet *packet, uint64_t flag, uint64_t *value_out)
 {
     const bool ends_if_refused = team->check != NULL && !team->is_ending;
-    struct ch_patience patience = ends_if_refused ? *team->refusable : *team->patience;
+    struct ch_wait_policy policy = ends_if_refused ? *team->refusable : *team->policy;
     struct ch_wait w = {0};
     chorus_status status = CHORUS_OK;
 
-    if (ends_if_refused) patience.is_concerned = ch_team_meeting_is_concerned;
+    if (ends_if_refused) policy.is_concerned = ch_team_meeting_is_concerned;
     while (!ch_packet_load(packet, flag, value_out) && status == CHORUS_OK)
-        status = ch_wait_slow(&patience, &w);
-    ch_wait_end(&patience, &w);
+        status = ch_wait_slow(&policy, &w);
+    ch_wait_end(&policy, &w);
     if (status == CHORUS_OK) return CHORUS_OK;
     return ch_team_describe_mail(team, from, status);
 }
@@ -64,7 +64,7 @@ static void post(const struct ch_team *team, uint32_t to, struct ch_packet *pack
 
     if (link == NULL) {
         ch_packet_store(packet, value, flag);
-        ch_notify(team->patience, team->peers[to].door);
+        ch_notify(team->policy, team->peers[to].door);
         return;
     }
     ch_link_post_word(link, &packet->data, value, CH_DATA);

@@ -72,19 +72,19 @@ chorus_status ch_team_create(struct ch_teams *teams, ch_team_handle parent_handl
                              const uint32_t pes[], uint32_t n, int num_contexts,
                              ch_team_handle *handle_out)
 {
-    struct ch_birth births[CH_BIRTHS_MAX] = {{.pes = pes, .n = n}}, *const birth = &births[0];
+    struct ch_draft drafts[CH_DRAFTS_MAX] = {{.pes = pes, .n = n}}, *const draft = &drafts[0];
     struct ch_voters voters;
     struct ch_team *parent;
 
     CH_TRY(ch_team_get(teams, parent_handle, &parent));
-    CH_TRY(check_list(parent, pes, n, &birth->is_member));
+    CH_TRY(check_list(parent, pes, n, &draft->is_member));
     voters = ch_team_voters(parent);
-    birth->word = word_of_child(parent);
-    CH_TRY(ch_births_make(teams, &voters, births, 1, ch_is_across(teams, &voters, pes, n)));
+    draft->word = word_of_child(parent);
+    CH_TRY(ch_drafts_make(teams, &voters, drafts, 1, ch_is_across(teams, &voters, pes, n)));
     *handle_out = CHORUS_TEAM_INVALID;
-    if (birth->team == NULL) return CHORUS_OK;
-    birth->team->num_contexts = num_contexts;
-    *handle_out = ch_team_handle_of(teams, birth->slot);
+    if (draft->team == NULL) return CHORUS_OK;
+    draft->team->num_contexts = num_contexts;
+    *handle_out = ch_team_handle_of(teams, draft->slot);
     return CHORUS_OK;
 }
 
@@ -131,28 +131,28 @@ chorus_status ch_team_create_group(struct ch_teams *teams, ch_team_handle parent
                                    ch_team_handle *handle_out)
 {
     struct ch_group group = {.pes = pes, .n = n};
-    struct ch_birth births[CH_BIRTHS_MAX] = {{.n = n}}, *const birth = &births[0];
+    struct ch_draft drafts[CH_DRAFTS_MAX] = {{.n = n}}, *const draft = &drafts[0];
     struct ch_voters voters;
     uint32_t *every;
     chorus_status status;
 
     CH_TRY(ch_team_get(teams, parent_handle, &group.team));
-    CH_TRY(check_list(group.team, pes, n, &birth->is_member));
-    if (!birth->is_member)
+    CH_TRY(check_list(group.team, pes, n, &draft->is_member));
+    if (!draft->is_member)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "this PE, %u of the parent, is not in the list of %u PEs; expected a "
                        "call by members only",
                        group.team->me, n);
     voters = ch_group_voters(&group);
-    CH_TRY(agree_on_word(&voters, group.team, digest_of(pes, n, tag), &birth->word));
+    CH_TRY(agree_on_word(&voters, group.team, digest_of(pes, n, tag), &draft->word));
     every = malloc(n * sizeof(*every));
     if (every == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a list of %u PEs", n);
     for (uint32_t i = 0; i < n; i++)
         every[i] = i;
-    birth->pes = every;
-    status = ch_births_make(teams, &voters, births, 1, ch_is_across(teams, &voters, every, n));
+    draft->pes = every;
+    status = ch_drafts_make(teams, &voters, drafts, 1, ch_is_across(teams, &voters, every, n));
     free(every);
-    if (status == CHORUS_OK) *handle_out = ch_team_handle_of(teams, birth->slot);
+    if (status == CHORUS_OK) *handle_out = ch_team_handle_of(teams, draft->slot);
     return status;
 }
 
@@ -170,7 +170,7 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
     team->is_ending = true;
     /* Calls on streams end first. */
     if (team->last_run.stream != 0)
-        CH_TRY(ch_device_word_wait(ch_heap_device(teams->heap), team->patience,
+        CH_TRY(ch_device_word_wait(ch_heap_device(teams->heap), team->policy,
                                    ch_team_ended(team), team->last_run.ctas));
     CH_TRY(ch_team_enter(team, ch_team_ticket(team, false)));
     /* Messages that this PE still sends to others' sync memory could arrive after the words
@@ -194,7 +194,7 @@ static chorus_status make_predefined(struct ch_teams *teams, const struct ch_vot
 {
     const uint32_t n = teams->n_world;
     uint32_t *pes = calloc(2 * (size_t)n, sizeof(*pes)), *mapped, n_mapped = 0;
-    struct ch_birth births[CH_BIRTHS_MAX] = {{0}};
+    struct ch_draft drafts[CH_DRAFTS_MAX] = {{0}};
     chorus_status status;
     bool is_across;
 
@@ -205,13 +205,13 @@ static chorus_status make_predefined(struct ch_teams *teams, const struct ch_vot
         if (ch_links_far(teams->links, pe) == NULL) mapped[n_mapped++] = pe;
     }
     /* The PEs whose memory is mapped are those of the host. */
-    births[0] = (struct ch_birth){.pes = pes, .n = n, .is_member = true};
-    births[1] = births[2] = (struct ch_birth){.pes = mapped, .n = n_mapped, .is_member = true};
-    births[3] = (struct ch_birth){.pes = &teams->me_world, .n = 1, .is_member = true};
+    drafts[0] = (struct ch_draft){.pes = pes, .n = n, .is_member = true};
+    drafts[1] = drafts[2] = (struct ch_draft){.pes = mapped, .n = n_mapped, .is_member = true};
+    drafts[3] = (struct ch_draft){.pes = &teams->me_world, .n = 1, .is_member = true};
     for (uint32_t b = 0; b < CH_OWN_MAX; b++)
-        births[b].word = b;
+        drafts[b].word = b;
     is_across = ch_is_across(teams, voters, pes, n);
-    status = ch_births_make(teams, voters, births, is_across ? CH_OWN_MAX - 1 : CH_OWN_MAX,
+    status = ch_drafts_make(teams, voters, drafts, is_across ? CH_OWN_MAX - 1 : CH_OWN_MAX,
                             is_across);
     free(pes);
     return status;
@@ -222,19 +222,19 @@ static chorus_status make_same_number(struct ch_teams *teams, const struct ch_vo
 {
     const struct ch_team *world = teams->slots[CHORUS_TEAM_WORLD].team;
     const struct ch_nodes *nodes = world->levels != NULL ? &world->levels->nodes : NULL;
-    struct ch_birth births[CH_BIRTHS_MAX] = {
+    struct ch_draft drafts[CH_DRAFTS_MAX] = {
         {.is_member = true, .word = CHORUS_TEAM_SAME_MYPE_NODE}};
     uint32_t *pes;
     chorus_status status;
 
     if (nodes == NULL) return CHORUS_OK;
-    births[0].pes = pes = calloc(nodes->count, sizeof(*pes));
+    drafts[0].pes = pes = calloc(nodes->count, sizeof(*pes));
     if (pes == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the list of %u PEs", nodes->count);
     for (uint32_t node = 0; node < nodes->count; node++)
         if (nodes->local[world->me] < ch_node_pes(nodes, node))
-            pes[births[0].n++] = ch_node_pe(nodes, node, nodes->local[world->me]);
-    status = ch_births_make(teams, voters, births, 1, true);
+            pes[drafts[0].n++] = ch_node_pe(nodes, node, nodes->local[world->me]);
+    status = ch_drafts_make(teams, voters, drafts, 1, true);
     free(pes);
     return status;
 }
@@ -248,7 +248,7 @@ static const char *no_algo_text(uint32_t id)
 
 chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap, struct ch_links *links,
                             const struct ch_options *options,
-                            const struct ch_patience *patience,
+                            const struct ch_wait_policy *policy,
                             const struct ch_device_terms *terms, struct ch_teams **teams_out)
 {
     const struct ch_voters voters = ch_boot_voters(boot);
@@ -258,7 +258,7 @@ chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap, struct c
     if (teams == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the table of teams");
     teams->heap = heap;
     teams->links = links;
-    teams->patience = patience;
+    teams->policy = policy;
     teams->algo_text = no_algo_text;
     teams->me_world = boot->me;
     teams->n_world = boot->n;

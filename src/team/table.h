@@ -19,9 +19,9 @@ struct ch_ask;
 
 struct ch_teams {
     struct ch_team_slot slots[CH_TEAM_SLOTS]; /* the first member, see ch_team_get */
-    struct ch_heap *heap;                     /* borrowed, as are links and patience */
+    struct ch_heap *heap;                     /* borrowed, as are links and policy */
     struct ch_links *links;
-    const struct ch_patience *patience;
+    const struct ch_wait_policy *policy;
     uint32_t me_world, n_world;
     uint32_t n_dups; /* of each team, without slim ones */
     size_t chunk_bytes;
@@ -92,10 +92,10 @@ void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32
 /* --- creation of teams, among PEs that vote ----------------------------------------------- */
 /* Largest number of teams created at once: the predefined ones, and the children of the
  * first. */
-enum { CH_OWN_MAX = 4, CH_CHILDREN = 2, CH_BIRTHS_MAX = CH_OWN_MAX + CH_CHILDREN };
+enum { CH_OWN_MAX = 4, CH_CHILDREN = 2, CH_DRAFTS_MAX = CH_OWN_MAX + CH_CHILDREN };
 
 /* A team under construction. */
-struct ch_birth {
+struct ch_draft {
     const uint32_t *pes; /* [n], members as indices of voters; borrowed */
     uint32_t *list;      /* of a child team: pes, owned */
     uint32_t n;
@@ -107,15 +107,15 @@ struct ch_birth {
 
 /*
  * Create teams among the voters; only the first team may be on several hosts. Collective over
- * the voters, with n_own births that are equal on all members of each, and equal n_own and
+ * the voters, with n_own drafts that are equal on all members of each, and equal n_own and
  * is_across on all voters; after an error no voter has any of the teams. Otherwise each member
  * has its team, in a slot of `teams`.
  *
  * is_across: the first team of this PE, or of another, is on several hosts.
  */
-CH_MUST_CHECK chorus_status ch_births_make(struct ch_teams *teams,
+CH_MUST_CHECK chorus_status ch_drafts_make(struct ch_teams *teams,
                                            const struct ch_voters *voters,
-                                           struct ch_birth births[CH_BIRTHS_MAX],
+                                           struct ch_draft drafts[CH_DRAFTS_MAX],
                                            uint32_t n_own, bool is_across);
 
 /* --- records of PEs of other hosts -------------------------------------------------------- */

@@ -260,7 +260,7 @@ static void make_refusable(const struct ch_teams *teams, struct ch_team *team)
     team->refusal = (struct ch_refusal *)(void *)(mail + refusal_offset(team));
     if (team->check_bytes != 0)
         team->check = (struct ch_check *)(void *)(mail + check_offset(team));
-    team->refusable_own = *teams->patience;
+    team->refusable_own = *teams->policy;
     team->refusable_own.refused = &team->refusal->key;
     team->refusable_own.is_concerned = ch_team_is_concerned;
     team->refusable_own.look = ch_team_look;
@@ -307,7 +307,7 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, size_t chunk_byt
     team->n = n;
     team->teams = teams;
     team->id = __atomic_add_fetch(&last_id, 1, __ATOMIC_RELAXED) << CH_TEAM_SLOT_BITS;
-    team->patience = team->refusable = teams->patience;
+    team->policy = team->refusable = teams->policy;
     team->n_in_use = &teams->n_in_use;
     team->n_nodes = 1;
     team->record = ch_heap_record(teams->heap, teams->me_world);
@@ -379,7 +379,7 @@ chorus_status ch_team_broken(int status)
 
 chorus_status ch_team_wait(struct ch_team *team, uint64_t ticket)
 {
-    const chorus_status status = ch_word_wait(team->patience, &team->ticket_serving, ticket);
+    const chorus_status status = ch_word_wait(team->policy, &team->ticket_serving, ticket);
 
     if (status == CHORUS_OK) return CHORUS_OK;
     return CH_FAIL(status, "an earlier call on the same team has not finished");

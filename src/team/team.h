@@ -78,12 +78,12 @@ struct ch_team {
     struct ch_check *check;     /* of this PE; null: without CHORUS_CHECK, or alone */
     size_t check_bytes;         /* of each PE's; 0: there is none */
     struct ch_refusal *refusal; /* of this PE; null: alone */
-    struct ch_patience refusable_own;
-    const struct ch_patience *refusable; /* as patience; also ends if a call is refused */
-    uint32_t look_near, look_far;        /* with whom look.c compares next; atomic */
-    const struct ch_teams *teams;        /* that it is one of */
-    bool is_ending;                      /* it is being destroyed, even if a call was refused */
-    struct ch_peer *peers;               /* [n], in the team's order */
+    struct ch_wait_policy refusable_own;
+    const struct ch_wait_policy *refusable; /* as policy; also ends if a call is refused */
+    uint32_t look_near, look_far;           /* with whom look.c compares next; atomic */
+    const struct ch_teams *teams;           /* that it is one of */
+    bool is_ending;            /* it is being destroyed, even if a call was refused */
+    struct ch_peer *peers;     /* [n], in the team's order */
     struct ch_remote *remotes; /* [n], in the team's order; null: every peer is mapped */
     struct ch_levels *levels;  /* owned, as are the child teams; null, if on one host */
     struct ch_member *members; /* [n], in the team's order */
@@ -97,7 +97,7 @@ struct ch_team {
     void *ctas; /* owned: the CTAs' threads and state of coll/host/launch.c; null before the
                    first call */
     uint64_t mail_epoch; /* number of the last exchange through mailboxes */
-    const struct ch_patience *patience;
+    const struct ch_wait_policy *policy;
     void *sync;          /* this PE's sync memory, owned, on the heap's data side */
     void *mail;          /* this PE's mailbox, owned, in host memory */
     int num_contexts;    /* the configuration with which the team was created */
@@ -144,7 +144,7 @@ struct ch_teams; /* all teams of a PE, by handle */
 CH_MUST_CHECK chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *heap,
                                           struct ch_links *links,
                                           const struct ch_options *options,
-                                          const struct ch_patience *patience,
+                                          const struct ch_wait_policy *policy,
                                           const struct ch_device_terms *terms,
                                           struct ch_teams **teams_out);
 /* algo_text returns the name of an algorithm, for messages. */
@@ -279,7 +279,7 @@ CH_MUST_CHECK static inline chorus_status ch_team_enter(struct ch_team *team, ui
 static inline void ch_team_leave(struct ch_team *team)
 {
     ch_word_store(&team->ticket_serving, team->ticket_serving + 1, CH_CREDIT);
-    ch_notify(team->patience, team->patience->door);
+    ch_notify(team->policy, team->policy->door);
 }
 
 #endif /* CH_TEAM_H */

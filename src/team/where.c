@@ -69,7 +69,7 @@ chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
     if (team->check != NULL && ch_team_is_refused(team) && !team->is_ending)
         return ch_team_refusal(team, text);
     if (status == CHORUS_ERR_ABORTED) {
-        const char *why = ch_patience_why(team->patience);
+        const char *why = ch_wait_policy_why(team->policy);
 
         return CH_FAIL(status, "%s: PE %u stopped waiting for PE %u: the job is ending%s%s",
                        text, me, late, *why != '\0' ? ": " : "", why);
@@ -78,7 +78,7 @@ chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
         status,
         "%s: PE %u waited %.3g s for PE %u; all PEs must make calls on memory and teams in the "
         "same order, or CHORUS_TIMEOUT must be longer",
-        text, me, (double)team->patience->timeout_ns / (double)CH_NS_PER_S, late);
+        text, me, (double)team->policy->timeout_ns / (double)CH_NS_PER_S, late);
 }
 
 static const struct ch_team *team_of(const struct ch_teams *teams, const struct ch_doing *call)
@@ -131,7 +131,7 @@ void ch_deadline_text(uint64_t timeout_ns, char text[CH_DEADLINE_BYTES])
                        (double)timeout_ns / (double)CH_NS_PER_S);
 }
 
-void ch_teams_warn(const struct ch_teams *teams, const struct ch_patience *patience,
+void ch_teams_warn(const struct ch_teams *teams, const struct ch_wait_policy *policy,
                    const char *named, uint64_t waited_ns)
 {
     const double seconds = (double)waited_ns / (double)CH_NS_PER_S;
@@ -149,7 +149,7 @@ void ch_teams_warn(const struct ch_teams *teams, const struct ch_patience *patie
         is_alone = ch_doing_is_alone(&called.doing);
         if (!is_alone) team = team_of(teams, &called.doing);
     }
-    ch_deadline_text(patience->timeout_ns, deadline);
+    ch_deadline_text(policy->timeout_ns, deadline);
     if (is_alone && find_chain(teams, &chain)) {
         CH_LOG(WARN, "PE %u has waited %.3g s: %s; %s", teams->me_world, seconds, chain.text,
                deadline);

@@ -30,7 +30,7 @@ void ch_teams_add_missing(const struct ch_teams *teams, const struct ch_called *
 
 /* Log what this PE waits for. `named` is the missing PE, if the records do not show it; or
  * null. */
-void ch_teams_warn(const struct ch_teams *teams, const struct ch_patience *patience,
+void ch_teams_warn(const struct ch_teams *teams, const struct ch_wait_policy *policy,
                    const char *named, uint64_t waited_ns);
 
 enum { CH_DEADLINE_BYTES = 80 };

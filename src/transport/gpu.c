@@ -19,7 +19,7 @@
 
 struct ch_endpoint {
     struct ch_heap *heap; /* borrowed, as are the next two */
-    const struct ch_patience *patience;
+    const struct ch_wait_policy *policy;
     const struct ch_device *device;
     pthread_mutex_t lock; /* guards *fetched: an atomic operation takes microseconds */
     uint64_t *fetched;    /* pinned; kernels store old values here */
@@ -43,7 +43,7 @@ static chorus_status gpu_open(const struct ch_link_terms *terms, struct ch_endpo
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a transport to %u PEs",
                        ch_heap_n_pes(terms->heap));
     ep->heap = terms->heap;
-    ep->patience = terms->patience;
+    ep->policy = terms->policy;
     ep->device = ch_heap_device(terms->heap);
     (void)pthread_mutex_init(&ep->lock, NULL);
     st = ch_device_pinned_alloc(ep->device, sizeof(*ep->fetched), &pinned);
@@ -60,7 +60,7 @@ static chorus_status gpu_open(const struct ch_link_terms *terms, struct ch_endpo
 /* Wake the peer if it sleeps. */
 static void notify(const struct ch_endpoint *ep, uint32_t pe)
 {
-    ch_notify(ep->patience, ch_heap_door(ep->heap, pe));
+    ch_notify(ep->policy, ch_heap_door(ep->heap, pe));
 }
 
 static bool is_word(const void *address, size_t bytes)

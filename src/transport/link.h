@@ -93,7 +93,7 @@ static inline uint32_t ch_link_counter_of(uint32_t ctx, uint32_t counts)
  * `mapped` and `gpu` use the first two, networks the others. */
 struct ch_link_terms {
     struct ch_heap *heap;
-    const struct ch_patience *patience;
+    const struct ch_wait_policy *policy;
     const struct ch_options *options;
     uint32_t me, n;
     const uint32_t *nodes;    /* [n]: the host of each PE; peers of this host need no network */

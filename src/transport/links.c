@@ -376,7 +376,7 @@ const char *ch_links_why_not(const struct ch_links *links, uint32_t kind)
 }
 
 chorus_status ch_links_open(struct ch_boot *boot, struct ch_heap *heap,
-                            const struct ch_options *options, struct ch_patience *patience,
+                            const struct ch_options *options, struct ch_wait_policy *policy,
                             struct ch_links **links_out)
 {
     struct ch_links *links = calloc(1, sizeof(*links) + boot->n * sizeof(links->to[0]));
@@ -386,11 +386,11 @@ chorus_status ch_links_open(struct ch_boot *boot, struct ch_heap *heap,
     if (links == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a transport to %u PEs", boot->n);
     links->heap = heap;
-    links->patience = patience;
+    links->policy = policy;
     links->me = boot->me;
     links->n = boot->n;
     if (options->records_all) links->record = ch_heap_record(heap, boot->me);
-    status = ch_network_open(boot, heap, options, patience, &links->network);
+    status = ch_network_open(boot, heap, options, policy, &links->network);
     if (status != CHORUS_OK) {
         free(links);
         return status;
@@ -410,7 +410,7 @@ chorus_status ch_links_map(struct ch_links *links)
 {
     struct ch_heap *heap = links->heap;
     const bool is_on_gpu = ch_heap_device(heap) != NULL;
-    const struct ch_link_terms terms = {.heap = heap, .patience = links->patience};
+    const struct ch_link_terms terms = {.heap = heap, .policy = links->policy};
 
     links->near_ops = is_on_gpu ? &ch_link_gpu : &ch_link_mapped;
     CH_TRY(links->near_ops->open(&terms, &links->near));

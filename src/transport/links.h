@@ -20,8 +20,8 @@
 #include "transport/mapped.h"
 
 struct ch_links {
-    struct ch_heap *heap; /* borrowed, as is patience */
-    const struct ch_patience *patience;
+    struct ch_heap *heap; /* borrowed, as is policy */
+    const struct ch_wait_policy *policy;
     struct ch_record *record;   /* of the program's accesses; null: they are not recorded */
     struct ch_network *network; /* to peers that are not mapped; null: there are none */
     const struct ch_link_ops *near_ops; /* of the peers that are */
@@ -32,12 +32,12 @@ struct ch_links {
 
 /*
  * Collective over the job; on all PEs or on none: opens a network, unless CHORUS_TRANSPORT and
- * the job's hosts leave no peer to one. `patience` is kept, gets the network's progress, and
+ * the job's hosts leave no peer to one. `policy` is kept, gets the network's progress, and
  * must outlive the links. ERR_UNSUPPORTED if no kind works, with the reason for each.
  */
 CH_MUST_CHECK chorus_status ch_links_open(struct ch_boot *boot, struct ch_heap *heap,
                                           const struct ch_options *options,
-                                          struct ch_patience *patience,
+                                          struct ch_wait_policy *policy,
                                           struct ch_links **links_out);
 /* Not collective, once: the links to peers whose memory this PE can access. */
 CH_MUST_CHECK chorus_status ch_links_map(struct ch_links *links);

@@ -33,7 +33,7 @@ static chorus_status mapped_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t p
 {
     (void)ctx;
     ch_put_bytes(there, src, bytes);
-    ch_door_tell(ep->doors[pe]);
+    ch_door_ring(ep->doors[pe]);
     return CHORUS_OK;
 }
 
@@ -52,7 +52,7 @@ static chorus_status mapped_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t p
     const uint64_t fetched = ch_amo_access(op, there, bytes, value, compare);
 
     (void)ctx;
-    if (op != CH_AMO_FETCH) ch_door_tell(ep->doors[pe]);
+    if (op != CH_AMO_FETCH) ch_door_ring(ep->doors[pe]);
     if (fetched_out != NULL) *fetched_out = fetched;
     return CHORUS_OK;
 }

@@ -29,7 +29,7 @@ static inline void ch_near_put(const struct ch_near *near, void *dest, const voi
                                size_t bytes)
 {
     ch_put_bytes(ch_near_address(near, dest), source, bytes);
-    ch_door_tell(near->door);
+    ch_door_ring(near->door);
 }
 
 static inline void ch_near_get(const struct ch_near *near, void *dest, const void *source,
@@ -45,7 +45,7 @@ static inline uint64_t ch_near_amo(const struct ch_near *near, enum ch_amo op, v
     const uint64_t fetched =
         ch_amo_access(op, ch_near_address(near, word), bytes, value, compare);
 
-    if (op != CH_AMO_FETCH) ch_door_tell(near->door);
+    if (op != CH_AMO_FETCH) ch_door_ring(near->door);
     return fetched;
 }
 

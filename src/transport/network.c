@@ -17,7 +17,7 @@ void ch_network_fail(struct ch_network *network, const char *why)
     if (network->why[0] == '\0') (void)snprintf(network->why, sizeof(network->why), "%s", why);
     if (__atomic_compare_exchange_n(&network->progress.why, &none, network->why, false,
                                     __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        ch_door_abort(network->patience->door);
+        ch_door_abort(network->policy->door);
 }
 
 bool ch_network_has_failed(const struct ch_network *network)
@@ -27,7 +27,7 @@ bool ch_network_has_failed(const struct ch_network *network)
 
 static chorus_status failure(const struct ch_network *network)
 {
-    const char *const why = ch_patience_why(network->patience);
+    const char *const why = ch_wait_policy_why(network->policy);
 
     return CH_FAIL(CHORUS_ERR_ABORTED, "the job is ending%s%s",
                    *why != '\0' ? ": " : " because another PE failed", why);
@@ -102,8 +102,8 @@ static chorus_status wait_until(struct ch_network *network, ch_is_over_fn what, 
     uint32_t late;
 
     while (st == CHORUS_OK && !is_over(network, what, ctx, pe))
-        st = ch_wait_slow(network->patience, &w);
-    ch_wait_end(network->patience, &w);
+        st = ch_wait_slow(network->policy, &w);
+    ch_wait_end(network->policy, &w);
     if (st == CHORUS_OK && !ch_network_has_failed(network)) return CHORUS_OK;
     if (ch_network_has_failed(network) || st == CHORUS_ERR_ABORTED) {
         ch_network_abandon(network, pe);

@@ -18,8 +18,8 @@ struct ch_network {
     const struct ch_link_ops *ops;
     struct ch_endpoint *ep;
     uint32_t caps;
-    struct ch_boot *boot; /* borrowed, as is patience */
-    struct ch_patience *patience;
+    struct ch_boot *boot; /* borrowed, as is policy */
+    struct ch_wait_policy *policy;
     uint32_t me, n;
     uint32_t *nodes;      /* [n] */
     const char **hosts;   /* [n], see link.h */
@@ -49,7 +49,7 @@ struct ch_network {
  * network; see ch_links_open. */
 CH_MUST_CHECK chorus_status ch_network_open(struct ch_boot *boot, struct ch_heap *heap,
                                             const struct ch_options *options,
-                                            struct ch_patience *patience,
+                                            struct ch_wait_policy *policy,
                                             struct ch_network **network_out);
 void ch_network_disconnect(struct ch_network *network); /* null is a no-op; not collective */
 void ch_network_close(struct ch_network *network);      /* likewise */

@@ -221,12 +221,12 @@ static uint32_t free_cores(const struct ch_boot *boot)
 
 static chorus_status open_network(struct ch_network *network, struct ch_heap *heap,
                                   const struct ch_options *options,
-                                  struct ch_patience *patience, const struct ch_kinds *kinds)
+                                  struct ch_wait_policy *policy, const struct ch_kinds *kinds)
 {
     struct ch_link_terms terms = {.options = options,
                                   .me = network->me,
                                   .n = network->n,
-                                  .door = patience->door,
+                                  .door = policy->door,
                                   .free_cores = free_cores(network->boot),
                                   .spare = network->boot->spare,
                                   .give_way = give_way,
@@ -245,7 +245,7 @@ static chorus_status open_network(struct ch_network *network, struct ch_heap *he
 }
 
 chorus_status ch_network_open(struct ch_boot *boot, struct ch_heap *heap,
-                              const struct ch_options *options, struct ch_patience *patience,
+                              const struct ch_options *options, struct ch_wait_policy *policy,
                               struct ch_network **network_out)
 {
     struct ch_network *network;
@@ -264,14 +264,14 @@ chorus_status ch_network_open(struct ch_boot *boot, struct ch_heap *heap,
     network = calloc(1, sizeof(*network));
     if (network == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a network");
     network->boot = boot;
-    network->patience = patience;
+    network->policy = policy;
     network->me = boot->me;
     network->n = boot->n;
     network->stop_fd = -1;
     (void)pthread_mutex_init(&network->lock, NULL);
     st = map_nodes(network, boot, kinds.may_map);
     if (st == CHORUS_OK && !are_all_near(network)) {
-        st = open_network(network, heap, options, patience, &kinds);
+        st = open_network(network, heap, options, policy, &kinds);
         if (st == CHORUS_OK) {
             *network_out = network;
             return CHORUS_OK;
@@ -287,7 +287,7 @@ void ch_network_disconnect(struct ch_network *network)
     ch_progress_stop(network);
     if (network->ops != NULL) network->ops->close(network->ep);
     network->ep = NULL;
-    network->patience->progress = NULL;
+    network->policy->progress = NULL;
 }
 
 void ch_network_close(struct ch_network *network)

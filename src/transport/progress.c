@@ -75,7 +75,7 @@ static bool step(struct ch_network *network, bool *moved_out)
         network->ops->progress(network->ep, &has_moved) != CHORUS_OK)
         doubt(network, ch_error_message());
     (void)pthread_mutex_unlock(&network->lock);
-    if (has_moved) ch_notify(network->patience, network->patience->door);
+    if (has_moved) ch_notify(network->policy, network->policy->door);
     *moved_out = has_moved;
     return true;
 }
@@ -227,7 +227,7 @@ chorus_status ch_progress_start(struct ch_network *network)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot start the progress thread: %s",
                        strerror(error));
     network->has_thread = true;
-    ch_patience_add(network->patience, &network->progress);
+    ch_wait_policy_add(network->policy, &network->progress);
     return CHORUS_OK;
 }
 

@@ -128,16 +128,16 @@ static void run_link(struct ch_endpoint *ep, int fd, int sock, struct fuzz_input
 /* Whoever connects. None of them knows the secret, or hits on a nonce. */
 static void run_guest(struct ch_endpoint *ep, int fd, int sock, struct fuzz_input *in)
 {
-    struct ch_tcp_call *const guest = &ep->guests[0];
+    struct ch_tcp_call *const guest = &ep->accepted[0];
 
     guest->fd = fd;
     for (int i = 0; i < DEEDS_MAX && in->at < in->end; i++) {
         do_deed(ep, sock, in);
-        ch_tcp_guest_step(ep, guest);
+        ch_tcp_accepted_step(ep, guest);
     }
     (void)close(sock);
-    ch_tcp_guest_step(ep, guest);
-    ch_tcp_guest_step(ep, guest);
+    ch_tcp_accepted_step(ep, guest);
+    ch_tcp_accepted_step(ep, guest);
     FUZZ_CHECK(guest->fd < 0 && ep->links[1] == NULL && ep->status == CHORUS_OK);
 }
 

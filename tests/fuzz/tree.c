@@ -74,9 +74,9 @@ static void connect_to(struct ch_tree *tree, uint8_t how, int fd)
         (how & 2) != 0 && !tree->is_root ? &tree->up : &tree->children[0];
 
     if ((how & 4) != 0) {
-        tree->strangers[0].fd = fd;
-        ch_tree_challenge_make(&tree->strangers[0].challenge);
-        FUZZ_CHECK(ch_tree_watch_fd(tree, fd, &tree->strangers[0]));
+        tree->unverified[0].fd = fd;
+        ch_tree_challenge_make(&tree->unverified[0].challenge);
+        FUZZ_CHECK(ch_tree_watch_fd(tree, fd, &tree->unverified[0]));
         return;
     }
     conn->pe = conn == &tree->up ? 0 : 2;
@@ -151,8 +151,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     FUZZ_CHECK(told.n_over <= 1 && told.n_joined <= N);
     if ((how & 4) != 0) { /* nobody without the secret joins, or ends the job */
         FUZZ_CHECK(told.n_joined == 0 && told.n_over == 0 && !tree->is_over);
-        if (tree->strangers[0].fd >= 0) (void)close(tree->strangers[0].fd);
-        tree->strangers[0].fd = -1;
+        if (tree->unverified[0].fd >= 0) (void)close(tree->unverified[0].fd);
+        tree->unverified[0].fd = -1;
     }
     ch_tree_close(tree);
     FUZZ_CHECK(fuzz_next_fd() == next_fd);

@@ -6,7 +6,7 @@
 
 #include <cuda_runtime.h>
 
-static const uint64_t patience_ns = 20000000000u;
+static const uint64_t timeout_ns = 20000000000u;
 
 /* --- a channel, as its writer or its reader has it --- */
 
@@ -40,8 +40,8 @@ static __device__ uint64_t value_of(uint64_t round, unsigned place)
 }
 
 /* ch_word_wait without the acquire. */
-static __device__ chorus_status wait_relaxed(const struct ch_patience *p, const uint64_t *word,
-                                             uint64_t least)
+static __device__ chorus_status wait_relaxed(const struct ch_wait_policy *p,
+                                             const uint64_t *word, uint64_t least)
 {
     struct ch_wait w = {0, 0, 0, 0};
     chorus_status st = CHORUS_OK;
@@ -55,8 +55,8 @@ static __device__ chorus_status wait_relaxed(const struct ch_patience *p, const 
 }
 
 /* All lanes: lane 0 waits for a word. False: in vain. */
-static __device__ bool hear(const struct ch_patience *p, const uint64_t *word, uint64_t least,
-                            bool is_weak, struct ch_lanes g)
+static __device__ bool hear(const struct ch_wait_policy *p, const uint64_t *word,
+                            uint64_t least, bool is_weak, struct ch_lanes g)
 {
     chorus_status st = CHORUS_OK;
 
@@ -93,7 +93,7 @@ struct message {
         piece_store(c, round, g.lane);
         tell(c->word, round, is_weak ? CH_ENTRY : CH_DATA, g);
     }
-    static __device__ unsigned read(const struct channel *c, const struct ch_patience *p,
+    static __device__ unsigned read(const struct channel *c, const struct ch_wait_policy *p,
                                     uint64_t round, bool is_weak, struct ch_lanes g,
                                     struct litmus_found *found)
     {
@@ -116,7 +116,7 @@ struct cached {
         message::write(c, round, false, g);
         (void)is_weak;
     }
-    static __device__ unsigned read(const struct channel *c, const struct ch_patience *p,
+    static __device__ unsigned read(const struct channel *c, const struct ch_wait_policy *p,
                                     uint64_t round, bool is_weak, struct ch_lanes g,
                                     struct litmus_found *found)
     {
@@ -138,7 +138,7 @@ struct reuse {
         piece_store(c, round, g.lane);
         tell(c->word, round, CH_DATA, g);
     }
-    static __device__ unsigned read(const struct channel *c, const struct ch_patience *p,
+    static __device__ unsigned read(const struct channel *c, const struct ch_wait_policy *p,
                                     uint64_t round, bool is_weak, struct ch_lanes g,
                                     struct litmus_found *found)
     {
@@ -167,7 +167,7 @@ struct packet {
             ch_packet_store(to, value_of(round, g.lane), round);
         }
     }
-    static __device__ unsigned read(const struct channel *c, const struct ch_patience *p,
+    static __device__ unsigned read(const struct channel *c, const struct ch_wait_policy *p,
                                     uint64_t round, bool is_weak, struct ch_lanes g,
                                     struct litmus_found *found)
     {
@@ -220,7 +220,7 @@ struct line {
         __syncwarp();
         if (!ch_is_flagged(g.lane)) ch_quad_store(at, v.word[0][0], v.word[0][1]);
     }
-    static __device__ unsigned read(const struct channel *c, const struct ch_patience *p,
+    static __device__ unsigned read(const struct channel *c, const struct ch_wait_policy *p,
                                     uint64_t round, bool is_weak, struct ch_lanes g,
                                     struct litmus_found *found)
     {
@@ -232,7 +232,7 @@ struct line {
         bool is_bad;
 
         (void)is_weak;
-        coll.patience = p;
+        coll.policy = p;
         coll.late_peer = &late;
         ch_value_take(&coll, CH_CELL_ll128, 0, c->cells, &v, &b, round, &st);
         if (st != CHORUS_OK) atomicAdd(&found->lost, 1u);
@@ -260,7 +260,7 @@ static __device__ void count(struct litmus_found *found, unsigned trial_lanes, u
 template <class T, enum where WHERE> static __global__ void race(const struct litmus_run run)
 {
     const struct ch_lanes g = {threadIdx.x, blockDim.x};
-    const struct ch_patience p = {&run.found->never, patience_ns};
+    const struct ch_wait_policy p = {&run.found->never, timeout_ns};
     const unsigned i = blockIdx.x % LITMUS_CHANNELS;
 
     for (uint64_t round = run.first; round < run.first + run.rounds; round++) {
@@ -292,7 +292,7 @@ static __global__ void write_own(const struct litmus_run run)
 static __global__ void fetch_from_before(const struct litmus_run run)
 {
     const struct ch_lanes g = {threadIdx.x, blockDim.x};
-    const struct ch_patience p = {&run.found->never, patience_ns};
+    const struct ch_wait_policy p = {&run.found->never, timeout_ns};
     const struct channel own = channel_of(run.mine, run.mine, blockIdx.x, PUSHED);
     const struct channel to = channel_of(run.after, run.mine, blockIdx.x, PUSHED);
     const struct channel from = channel_of(run.before, run.mine, blockIdx.x, PUSHED);
@@ -326,7 +326,7 @@ static __global__ void early_data(const struct litmus_run run)
 static __global__ void early_word(const struct litmus_run run)
 {
     const struct ch_lanes g = {threadIdx.x, blockDim.x};
-    const struct ch_patience p = {&run.found->never, patience_ns};
+    const struct ch_wait_policy p = {&run.found->never, timeout_ns};
     const struct channel to = channel_of(run.after, run.mine, blockIdx.x, PUSHED);
     const struct channel heard = channel_of(run.mine, run.before, blockIdx.x, PUSHED);
 
@@ -341,7 +341,7 @@ static __global__ void early_word(const struct litmus_run run)
 static __global__ void early_look(const struct litmus_run run)
 {
     const struct ch_lanes g = {threadIdx.x, blockDim.x};
-    const struct ch_patience p = {&run.found->never, patience_ns};
+    const struct ch_wait_policy p = {&run.found->never, timeout_ns};
     const struct channel own = channel_of(run.mine, run.mine, blockIdx.x, PUSHED);
     const struct channel to = channel_of(run.after, run.mine, blockIdx.x, PUSHED);
     const struct channel from = channel_of(run.before, run.mine, blockIdx.x, PUSHED);

@@ -67,7 +67,7 @@ MUTANTS = [
            "if (!ch_tree_hello_check(&s->hello, tree->terms.secret, &s->challenge)) {", "if (0) {",
            HOSTILE, "kinds", "kind 5 stays"),
     Mutant("strangers that say nothing stay", "src/boot/tree/accept.c",
-           "if (now - tree->strangers[i].since_ns > most_ns) drop(tree, &tree->strangers[i]);", ";",
+           "if (now - tree->unverified[i].since_ns > most_ns) drop(tree, &tree->unverified[i]);", ";",
            HOSTILE, "kinds", "kind 2 stays"),
     Mutant("strangers have no time to say hello", "src/boot/tree/accept.c",
            "tree->terms.hello_ns != 0 ? tree->terms.hello_ns : CH_TREE_STRANGER_NS;", "CH_NS_PER_MS;",

@@ -289,9 +289,9 @@ int ch_sim_line_load(const struct ch_line *line, size_t bytes, uint64_t flag, vo
     return load_flagged(line, SIM_LINE, sizeof(*line), bytes, flag, data_out);
 }
 
-/* The machine's pause between polls. It never runs out of patience: the engine sees a deadlock.
+/* The machine's pause between polls. It never runs out of policy: the engine sees a deadlock.
  */
-chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
+chorus_status ch_wait_slow(const struct ch_wait_policy *p, struct ch_wait *w)
 {
     const void *unit = sim.now->missed;
     const struct sim_version *latest;
@@ -305,7 +305,7 @@ chorus_status ch_wait_slow(const struct ch_patience *p, struct ch_wait *w)
     return CHORUS_OK;
 }
 
-void ch_wait_end(const struct ch_patience *p, struct ch_wait *w)
+void ch_wait_end(const struct ch_wait_policy *p, struct ch_wait *w)
 {
     (void)p, (void)w;
 }

@@ -18,7 +18,7 @@
 #include <string.h>
 
 /* A PE's part of a team. */
-struct seat {
+struct place {
     struct ch_peer peers[PLAN_PES_MAX];
     struct ch_remote remotes[PLAN_PES_MAX];
     struct ch_dup dup;
@@ -29,7 +29,7 @@ struct seat {
 
 /* A PE between calls. */
 struct pe {
-    struct seat team, node, rail;
+    struct place team, node, rail;
     struct ch_levels levels;
     struct ch_pattern pattern;
     struct ch_unequal unequal;
@@ -38,7 +38,7 @@ struct pe {
 
 static struct {
     const struct plan *plan;
-    struct ch_patience patience;
+    struct ch_wait_policy policy;
     struct sim_cost costs[PLAN_CALLS_MAX]; /* the most of any PE */
     bool has_result[PLAN_CALLS_MAX];       /* of a reduce: the first PE's, to compare with */
     unsigned char results[PLAN_CALLS_MAX][PLAN_BUFFER_BYTES];
@@ -258,7 +258,7 @@ static struct ch_coll coll_of(const struct plan_call *call, uint32_t pe, uint32_
     const struct plan *plan = drive.plan;
     struct pe *mine = &drive.pes[pe];
     const struct ch_slice part = part_of(call, pe, cta);
-    const struct ch_seat seat = {
+    const struct ch_pe_args pe_args = {
         .me = pe,
         .n = plan->n,
         .peers = mine->team.peers,
@@ -270,14 +270,14 @@ static struct ch_coll coll_of(const struct plan_call *call, uint32_t pe, uint32_
     };
     struct ch_coll c;
 
-    ch_coll_init(&c, &seat, part, 0, &mine->team.dup); /* all CTAs have one duplicate */
+    ch_coll_init(&c, &pe_args, part, 0, &mine->team.dup); /* all CTAs have one duplicate */
     c.tag = ch_coll_is_uneven(call->algo->coll) ? 0 : ch_tag_of(call->bytes);
     c.stride = call->dest.stride; /* blocks may lie apart; those of source as far */
     ch_coll_pattern(&c, pattern_of(call, pe, cta), part.first);
     c.root = call->root;
     c.radix = call->radix;
     c.reduce = &ch_reduce_base.of[call->type][call->op];
-    c.patience = &drive.patience;
+    c.policy = &drive.policy;
     c.remotes = plan->is_net ? mine->team.remotes : NULL;
     c.levels = plan->is_net ? &mine->levels : NULL;
     c.positions = mine->team.positions;
@@ -352,33 +352,33 @@ static void application(uint32_t pe, uint32_t lane)
 
 /* PE `me` meets PE `other`, number `p` of a team whose sync memory is at `sync` in all PEs'
  * memory, and at `copy` what `me` writes there, if `other` is on another host. */
-static void meet(struct seat *seat, uint32_t me, uint32_t p, uint32_t other, size_t sync,
+static void meet(struct place *place, uint32_t me, uint32_t p, uint32_t other, size_t sync,
                  size_t copy)
 {
-    struct ch_peer *peer = &seat->peers[p];
+    struct ch_peer *peer = &place->peers[p];
     struct ch_link *link = sim_link(me, other);
     char *there = sim_memory(other) + sync;
 
-    seat->pes[p] = other;
-    seat->remotes[p].link = link;
+    place->pes[p] = other;
+    place->remotes[p].link = link;
     peer->shift = sim_memory(other) - sim_memory(me);
     peer->sync = link == NULL ? there : sim_memory(me) + copy;
     peer->door = link == NULL ? sim_door(other) : NULL;
-    seat->remotes[p].sync = there - peer->sync;
+    place->remotes[p].sync = there - peer->sync;
 }
 
-static struct ch_child child_of(struct seat *seat, uint32_t me, uint32_t n,
+static struct ch_child child_of(struct place *place, uint32_t me, uint32_t n,
                                 const struct ch_sync_layout *layout)
 {
-    seat->dup.positions = seat->positions;
-    seat->dup.slots = seat->slots;
+    place->dup.positions = place->positions;
+    place->dup.slots = place->slots;
     return (struct ch_child){.me = me,
                              .n = n,
-                             .peers = seat->peers,
-                             .remotes = seat->remotes,
+                             .peers = place->peers,
+                             .remotes = place->remotes,
                              .layout = layout,
-                             .dups = &seat->dup,
-                             .pes = seat->pes};
+                             .dups = &place->dup,
+                             .pes = place->pes};
 }
 
 /* The child teams of a PE on one of several hosts. */

@@ -21,7 +21,7 @@
 /* ---- processes that present another secret ---- */
 
 /*
- * For the job they are strangers, so they must not end its start; but a PE that was started
+ * For the job they are unverified, so they must not end its start; but a PE that was started
  * with a wrong secret is then missing, and the other PEs need the reason.
  */
 
@@ -43,7 +43,7 @@ static bool is_same(const struct ch_tree_named *a, const struct ch_tree_named *b
     return a->pe == b->pe && a->n == b->n && strcmp(a->host, b->host) == 0;
 }
 
-static void note_foreign(struct ch_tree *tree, const struct ch_tree_stranger *s)
+static void note_foreign(struct ch_tree *tree, const struct ch_tree_unverified *s)
 {
     struct ch_tree_foreign *const f = &tree->foreign;
     struct ch_tree_named one = {.pe = s->hello.pe, .n = s->hello.n};
@@ -80,10 +80,10 @@ void ch_tree_foreign_text(const struct ch_tree *tree, char text_out[CH_TREE_TEXT
 
 /* How long a process without a descriptor for the next connection waits for the hello of an
  * earlier one. A PE sends it as soon as it has the challenge. */
-enum { PATIENCE_MS = 20 };
+enum { HELLO_MS = 20 };
 
 /* Its descriptor becomes the spare one if that is missing, before another thread gets it. */
-static void drop(struct ch_tree *tree, struct ch_tree_stranger *s)
+static void drop(struct ch_tree *tree, struct ch_tree_unverified *s)
 {
     if (s->fd < 0) return;
     if (tree->door.fd >= 0 && tree->spare < 0 && dup3(tree->epoll, s->fd, O_CLOEXEC) == s->fd)
@@ -100,28 +100,28 @@ void ch_tree_stop_listening(struct ch_tree *tree)
     tree->spare = tree->last_spare = -1;
     if (tree->door.fd < 0) return;
     ch_tree_door_close(&tree->door);
-    for (int i = 0; i < CH_TREE_STRANGERS; i++)
-        drop(tree, &tree->strangers[i]);
+    for (int i = 0; i < CH_TREE_UNVERIFIED; i++)
+        drop(tree, &tree->unverified[i]);
 }
 
-void ch_tree_drop_late_strangers(struct ch_tree *tree)
+void ch_tree_drop_late_unverified(struct ch_tree *tree)
 {
     const uint64_t now = ch_clock_ns();
     const uint64_t most_ns =
         tree->terms.hello_ns != 0 ? tree->terms.hello_ns : CH_TREE_STRANGER_NS;
 
     if (tree->door.fd < 0) return;
-    for (int i = 0; i < CH_TREE_STRANGERS; i++)
-        if (now - tree->strangers[i].since_ns > most_ns) drop(tree, &tree->strangers[i]);
+    for (int i = 0; i < CH_TREE_UNVERIFIED; i++)
+        if (now - tree->unverified[i].since_ns > most_ns) drop(tree, &tree->unverified[i]);
 }
 
 static void greet(struct ch_tree *tree, int fd)
 {
-    struct ch_tree_stranger *const s = &tree->strangers[tree->next_stranger];
+    struct ch_tree_unverified *const s = &tree->unverified[tree->next_unverified];
 
-    tree->next_stranger = (tree->next_stranger + 1) % CH_TREE_STRANGERS;
+    tree->next_unverified = (tree->next_unverified + 1) % CH_TREE_UNVERIFIED;
     drop(tree, s);
-    *s = (struct ch_tree_stranger){.fd = fd, .since_ns = ch_clock_ns()};
+    *s = (struct ch_tree_unverified){.fd = fd, .since_ns = ch_clock_ns()};
     ch_tree_socket_set(fd, tree->terms.link_ns);
     ch_tree_challenge_make(&s->challenge);
     /* The kernel buffers this number of bytes of a new socket in any case; a socket that does
@@ -132,11 +132,11 @@ static void greet(struct ch_tree *tree, int fd)
         drop(tree, s);
 }
 
-static struct ch_tree_stranger *oldest(struct ch_tree *tree)
+static struct ch_tree_unverified *oldest(struct ch_tree *tree)
 {
-    for (uint32_t i = 0; i < CH_TREE_STRANGERS; i++) {
-        struct ch_tree_stranger *const s =
-            &tree->strangers[(tree->next_stranger + i) % CH_TREE_STRANGERS];
+    for (uint32_t i = 0; i < CH_TREE_UNVERIFIED; i++) {
+        struct ch_tree_unverified *const s =
+            &tree->unverified[(tree->next_unverified + i) % CH_TREE_UNVERIFIED];
 
         if (s->fd >= 0) return s;
     }
@@ -171,11 +171,11 @@ static bool close_spare(int *fd)
  * start fails. */
 static void make_room(struct ch_tree *tree)
 {
-    struct ch_tree_stranger *const s = oldest(tree);
+    struct ch_tree_unverified *const s = oldest(tree);
 
     if (s != NULL) {
-        (void)poll(&(struct pollfd){.fd = s->fd, .events = POLLIN}, 1, PATIENCE_MS);
-        ch_tree_hear_stranger(tree, s);
+        (void)poll(&(struct pollfd){.fd = s->fd, .events = POLLIN}, 1, HELLO_MS);
+        ch_tree_read_unverified(tree, s);
         drop(tree, s);
         return;
     }
@@ -200,7 +200,7 @@ void ch_tree_accept(struct ch_tree *tree)
     }
 }
 
-static void answer(struct ch_tree *tree, const struct ch_tree_stranger *s,
+static void answer(struct ch_tree *tree, const struct ch_tree_unverified *s,
                    struct ch_tree_answer *a)
 {
     a->pe = a->kind == CH_TREE_REDIRECT ? a->pe : tree->terms.me;
@@ -209,9 +209,9 @@ static void answer(struct ch_tree *tree, const struct ch_tree_stranger *s,
     (void)send(s->fd, a, sizeof(*a), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Its hello was made without the secret. The answer has no MAC: with one, a stranger could test
- * guesses of the secret without this process. */
-static void deny(struct ch_tree *tree, const struct ch_tree_stranger *s)
+/* Its hello was made without the secret. The answer has no MAC: with one, another process could
+ * test guesses of the secret without this process. */
+static void deny(struct ch_tree *tree, const struct ch_tree_unverified *s)
 {
     const struct ch_tree_answer a = {
         .magic = CH_TREE_MAGIC, .kind = CH_TREE_REFUSED, .status = CHORUS_ERR_ARG};
@@ -230,7 +230,7 @@ static struct ch_tree_conn *free_child(struct ch_tree *tree)
     return NULL;
 }
 
-static void redirect(struct ch_tree *tree, const struct ch_tree_stranger *s)
+static void redirect(struct ch_tree *tree, const struct ch_tree_unverified *s)
 {
     const struct ch_tree_conn *const child = &tree->children[tree->next_child];
     struct ch_tree_answer a = {.kind = CH_TREE_REDIRECT, .pe = child->pe};
@@ -241,7 +241,8 @@ static void redirect(struct ch_tree *tree, const struct ch_tree_stranger *s)
     answer(tree, s, &a);
 }
 
-static void welcome(struct ch_tree *tree, struct ch_tree_stranger *s, struct ch_tree_conn *conn)
+static void welcome(struct ch_tree *tree, struct ch_tree_unverified *s,
+                    struct ch_tree_conn *conn)
 {
     const struct ch_tree_hello *const hello = &s->hello;
     struct ch_tree_head head = {
@@ -267,7 +268,7 @@ static void welcome(struct ch_tree *tree, struct ch_tree_stranger *s, struct ch_
 }
 
 /* The peer has the secret: a reason to refuse it is a reason to end the job. */
-static void refuse(struct ch_tree *tree, const struct ch_tree_stranger *s, const char *why)
+static void refuse(struct ch_tree *tree, const struct ch_tree_unverified *s, const char *why)
 {
     struct ch_tree_answer a = {.kind = CH_TREE_REFUSED, .status = CHORUS_ERR_ARG};
 
@@ -277,7 +278,7 @@ static void refuse(struct ch_tree *tree, const struct ch_tree_stranger *s, const
 }
 
 /* The start has failed already, for the reason that was sent to the other PEs. */
-static void turn_away(struct ch_tree *tree, const struct ch_tree_stranger *s)
+static void turn_away(struct ch_tree *tree, const struct ch_tree_unverified *s)
 {
     struct ch_tree_answer a = {.kind = CH_TREE_REFUSED, .status = CHORUS_ERR_ABORTED};
 
@@ -294,7 +295,7 @@ static bool is_for_me(const struct ch_tree *tree, const struct ch_tree_hello *he
 }
 
 /* The hello has been received completely. */
-static void judge(struct ch_tree *tree, struct ch_tree_stranger *s)
+static void judge(struct ch_tree *tree, struct ch_tree_unverified *s)
 {
     char why[CH_TREE_TEXT_BYTES];
     struct ch_tree_conn *conn;
@@ -320,13 +321,13 @@ static void judge(struct ch_tree *tree, struct ch_tree_stranger *s)
 }
 
 /* Further bytes may complete a hello. */
-static bool is_hello_so_far(const struct ch_tree_stranger *s)
+static bool is_hello_so_far(const struct ch_tree_unverified *s)
 {
     if (s->got >= sizeof(s->hello)) return false;
     return s->got < sizeof(s->hello.magic) || s->hello.magic == CH_TREE_MAGIC;
 }
 
-void ch_tree_hear_stranger(struct ch_tree *tree, struct ch_tree_stranger *s)
+void ch_tree_read_unverified(struct ch_tree *tree, struct ch_tree_unverified *s)
 {
     while (s->fd >= 0) {
         const size_t bytes = sizeof(s->hello) - s->got;

@@ -128,7 +128,7 @@ bool ch_tree_answer_check(const struct ch_tree_answer *answer, const unsigned ch
  * limited number.
  */
 #define CH_TREE_STRANGER_NS (5 * CH_NS_PER_S)
-enum { CH_TREE_STRANGERS = 256, CH_TREE_ACCEPTS = 64 };
+enum { CH_TREE_UNVERIFIED = 256, CH_TREE_ACCEPTS = 64 };
 
 struct ch_tree_conn {
     int fd;      /* -1: none */
@@ -147,7 +147,7 @@ struct ch_tree_conn {
     bool is_watched_out;
 };
 
-struct ch_tree_stranger {
+struct ch_tree_unverified {
     int fd; /* -1: none */
     uint64_t since_ns;
     struct ch_tree_challenge challenge;
@@ -196,8 +196,8 @@ struct ch_tree {
     bool is_root;
     struct ch_tree_conn children[CH_TREE_CHILDREN];
     uint32_t next_child; /* child to which the next PE that joins is redirected */
-    struct ch_tree_stranger strangers[CH_TREE_STRANGERS];
-    uint32_t next_stranger; /* index of the next one, and of the oldest if all are used */
+    struct ch_tree_unverified unverified[CH_TREE_UNVERIFIED];
+    uint32_t next_unverified; /* index of the next one, and of the oldest if all are used */
     /* Closed when no descriptor is left, -1 from then on: the first one so that one connection
      * at a time can still be authenticated, the other so that PEs learn why the start fails. */
     int spare, last_spare;
@@ -224,9 +224,9 @@ void ch_tree_conn_forget_message(struct ch_tree_conn *conn);
 
 /* accept.c */
 void ch_tree_accept(struct ch_tree *tree);
-void ch_tree_hear_stranger(struct ch_tree *tree, struct ch_tree_stranger *stranger);
-void ch_tree_drop_late_strangers(struct ch_tree *tree);
-void ch_tree_stop_listening(struct ch_tree *tree); /* and close all strangers */
+void ch_tree_read_unverified(struct ch_tree *tree, struct ch_tree_unverified *unverified);
+void ch_tree_drop_late_unverified(struct ch_tree *tree);
+void ch_tree_stop_listening(struct ch_tree *tree); /* and close all unverified connections */
 /* "; 3 connections ...", or "" if there was none. */
 void ch_tree_foreign_text(const struct ch_tree *tree, char text_out[CH_TREE_TEXT_BYTES]);
 
@@ -250,9 +250,9 @@ void ch_tree_note_over(struct ch_tree *tree, const struct ch_tree_conn *from,
 
 /* tree.c */
 /* To the parent and all children, except `from`. */
-void ch_tree_tell_all(struct ch_tree *tree, const struct ch_tree_conn *from,
+void ch_tree_send_all(struct ch_tree *tree, const struct ch_tree_conn *from,
                       const struct ch_tree_head *head, const void *body);
-void ch_tree_tell_children(struct ch_tree *tree, const struct ch_tree_head *head,
+void ch_tree_send_children(struct ch_tree *tree, const struct ch_tree_head *head,
                            const void *body);
 CH_MUST_CHECK bool ch_tree_watch_fd(struct ch_tree *tree, int fd, const void *what);
 /* A node with only its terms and host; null: no memory, or no descriptor. */

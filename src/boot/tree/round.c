@@ -56,7 +56,7 @@ void ch_round_result(struct ch_tree *tree, const struct ch_tree_head *head, cons
 {
     char reason[CH_TREE_TEXT_BYTES] = "";
 
-    ch_tree_tell_children(tree, head, body);
+    ch_tree_send_children(tree, head, body);
     tree->round.index = head->round + 1;
     if (head->kind == CH_TREE_RESULT) {
         ch_tree_stop_listening(tree); /* all PEs have joined */
@@ -230,7 +230,7 @@ void ch_tree_note_over(struct ch_tree *tree, const struct ch_tree_conn *from,
     tree->is_over = true;
     tree->status = head->code;
     (void)snprintf(tree->why_over, CH_TREE_TEXT_BYTES, "%s", reason);
-    ch_tree_tell_all(tree, from, head, reason);
+    ch_tree_send_all(tree, from, head, reason);
     ch_round_fail_mine(tree, CHORUS_ERR_ABORTED, tree->why_over);
     if (events->over != NULL) events->over(events->self, tree->status, tree->why_over);
 }

@@ -50,8 +50,8 @@ struct ch_tree *ch_tree_make(const struct ch_tree_terms *terms)
     tree->door.fd = tree->up.fd = -1;
     for (int i = 0; i < CH_TREE_CHILDREN; i++)
         tree->children[i].fd = -1;
-    for (int i = 0; i < CH_TREE_STRANGERS; i++)
-        tree->strangers[i].fd = -1;
+    for (int i = 0; i < CH_TREE_UNVERIFIED; i++)
+        tree->unverified[i].fd = -1;
     name_host(tree->host);
     tree->epoll = epoll_create1(EPOLL_CLOEXEC);
     tree->spare = fcntl(tree->epoll, F_DUPFD_CLOEXEC, 0);
@@ -95,14 +95,14 @@ int ch_tree_watch(const struct ch_tree *tree)
     return tree->epoll;
 }
 
-void ch_tree_tell_children(struct ch_tree *tree, const struct ch_tree_head *head,
+void ch_tree_send_children(struct ch_tree *tree, const struct ch_tree_head *head,
                            const void *body)
 {
     for (int i = 0; i < CH_TREE_CHILDREN; i++)
         ch_tree_conn_send(tree, &tree->children[i], head, body);
 }
 
-void ch_tree_tell_all(struct ch_tree *tree, const struct ch_tree_conn *from,
+void ch_tree_send_all(struct ch_tree *tree, const struct ch_tree_conn *from,
                       const struct ch_tree_head *head, const void *body)
 {
     for (int i = 0; i < CH_TREE_CHILDREN; i++)
@@ -173,10 +173,10 @@ static void serve_link(struct ch_tree *tree, struct ch_tree_conn *conn)
     }
 }
 
-static bool is_stranger(const struct ch_tree *tree, const void *what)
+static bool is_unverified(const struct ch_tree *tree, const void *what)
 {
-    return (uintptr_t)what >= (uintptr_t)tree->strangers &&
-           (uintptr_t)what < (uintptr_t)(tree->strangers + CH_TREE_STRANGERS);
+    return (uintptr_t)what >= (uintptr_t)tree->unverified &&
+           (uintptr_t)what < (uintptr_t)(tree->unverified + CH_TREE_UNVERIFIED);
 }
 
 /* Connections of nodes are served first: many unauthenticated connections must not delay nodes
@@ -191,14 +191,14 @@ void ch_tree_serve(struct ch_tree *tree)
         void *const what = events[i].data.ptr;
         if (what == &tree->door)
             knocks = true;
-        else if (!is_stranger(tree, what))
+        else if (!is_unverified(tree, what))
             serve_link(tree, what);
     }
     for (int i = 0; i < n; i++)
-        if (is_stranger(tree, events[i].data.ptr))
-            ch_tree_hear_stranger(tree, events[i].data.ptr);
+        if (is_unverified(tree, events[i].data.ptr))
+            ch_tree_read_unverified(tree, events[i].data.ptr);
     if (knocks) ch_tree_accept(tree);
-    ch_tree_drop_late_strangers(tree);
+    ch_tree_drop_late_unverified(tree);
 }
 
 void ch_tree_exchange(struct ch_tree *tree, const void *blob, size_t bytes, bool has_fd)
@@ -237,8 +237,8 @@ void ch_tree_abandon(const struct ch_tree *tree)
 {
     for (int i = 0; i < CH_TREE_CHILDREN; i++)
         if (tree->children[i].fd >= 0) (void)close(tree->children[i].fd);
-    for (int i = 0; i < CH_TREE_STRANGERS; i++)
-        if (tree->strangers[i].fd >= 0) (void)close(tree->strangers[i].fd);
+    for (int i = 0; i < CH_TREE_UNVERIFIED; i++)
+        if (tree->unverified[i].fd >= 0) (void)close(tree->unverified[i].fd);
     if (tree->up.fd >= 0) (void)close(tree->up.fd);
     if (tree->door.fd >= 0) (void)close(tree->door.fd);
     if (tree->spare >= 0) (void)close(tree->spare);
@@ -298,7 +298,7 @@ void ch_tree_close(struct ch_tree *tree)
     ch_tree_stop_listening(tree);
     if (!tree->is_over && tree->terms.me != CH_TREE_NO_PE)
         ch_tree_note_left(tree, tree->terms.me);
-    ch_tree_tell_all(tree, NULL, &bye, NULL);
+    ch_tree_send_all(tree, NULL, &bye, NULL);
     flush_all(tree);
     for (int i = 0; i < CH_TREE_CHILDREN; i++)
         ch_tree_conn_close(&tree->children[i]);

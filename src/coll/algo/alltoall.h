@@ -61,7 +61,7 @@ struct ch_forward {
     size_t src_step;
     char *dst;
     size_t dst_step;
-    struct ch_landing landing; /* offset of the next round's first message */
+    struct ch_round_cursor cursor; /* offset of the next round's first message */
 };
 
 /* The place in which a block of distance i is kept between two rounds: that of the block from
@@ -74,11 +74,11 @@ CH_FN char *ch_forward_kept(const struct ch_coll *c, const struct ch_forward *f,
 /* Send all blocks whose distance has digit j at `span`. Those whose lower digits are all 0 have
  * not moved yet: they are this PE's own. */
 CH_FN void ch_forward_put(const struct ch_coll *c, const struct ch_forward *f,
-                          struct ch_landing *landing, uint32_t span, uint32_t j,
+                          struct ch_round_cursor *cursor, uint32_t span, uint32_t j,
                           struct ch_lanes g)
 {
     struct ch_blocks to =
-        ch_blocks_to(c, landing, ch_after(c, j * span), ch_with_digit(c->n, c->radix, span, j));
+        ch_blocks_to(c, cursor, ch_after(c, j * span), ch_with_digit(c->n, c->radix, span, j));
 
     for (uint32_t base = j * span; base < c->n; base += span * c->radix)
         for (uint32_t i = base; i < ch_min(base + span, c->n); i++)
@@ -91,7 +91,7 @@ CH_FN void ch_forward_put(const struct ch_coll *c, const struct ch_forward *f,
 CH_FN void ch_forward_take(const struct ch_coll *c, struct ch_forward *f, uint32_t span,
                            uint32_t j, struct ch_lanes g, chorus_status *st)
 {
-    struct ch_blocks from = ch_blocks_from(c, &f->landing, ch_after(c, c->n - j * span),
+    struct ch_blocks from = ch_blocks_from(c, &f->cursor, ch_after(c, c->n - j * span),
                                            ch_with_digit(c->n, c->radix, span, j));
 
     for (uint32_t base = j * span; base < c->n; base += span * c->radix)
@@ -102,14 +102,14 @@ CH_FN void ch_forward_take(const struct ch_coll *c, struct ch_forward *f, uint32
 CH_FN chorus_status ch_forward_round(const struct ch_coll *c, struct ch_forward *f,
                                      uint32_t span, struct ch_lanes g)
 {
-    struct ch_landing sent = f->landing;
+    struct ch_round_cursor sent = f->cursor;
     chorus_status st = CHORUS_OK;
 
     for (uint32_t j = 1; ch_is_target(c, span, j); j++)
         ch_forward_put(c, f, &sent, span, j, g);
     ch_lanes_sync(g); /* all lanes have loaded what is overwritten below */
     for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j); j += g.width)
-        ch_notify(c->patience, c->peers[ch_after(c, j * span)].door);
+        ch_notify(c->policy, c->peers[ch_after(c, j * span)].door);
     for (uint32_t j = 1; ch_is_target(c, span, j); j++)
         ch_forward_take(c, f, span, j, g, &st);
     return ch_agree(st, g); /* the next round sends blocks that other lanes have stored */
@@ -139,8 +139,8 @@ CH_FN chorus_status ch_alltoall_bruck(const struct ch_coll *c, struct ch_lanes g
         f.src = c->src + at;
         f.dst = c->dst + at;
         f.src_step = f.dst_step = c->stride;
-        f.landing = ch_landing_first(0, ch_min(most, bytes - at));
-        st = ch_rounds_begin(c, CH_CELL_ll, &f.landing.exchange, g);
+        f.cursor = ch_round_cursor_first(0, ch_min(most, bytes - at));
+        st = ch_rounds_begin(c, CH_CELL_ll, &f.cursor.exchange, g);
         if (st == CHORUS_OK) st = ch_forward_all(c, &f, g);
     }
     return st;

@@ -180,12 +180,12 @@ CH_FN chorus_status ch_alltoall_hierarchical(const struct ch_coll *c, struct ch_
     chorus_status st;
 
     /* source may be read, dest written */
-    st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
+    st = ch_signal_and_await(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     if (st == CHORUS_OK) st = ch_bundle_all(c, g);
     if (st != CHORUS_OK) return st;
     ch_blocks_within(c, &node, g);
     /* dest is complete, source may be reused */
-    return ch_tell_and_hear(&node, CH_WORD_DONE, epoch, CH_DATA, g);
+    return ch_signal_and_await(&node, CH_WORD_DONE, epoch, CH_DATA, g);
 }
 
 /*
@@ -293,7 +293,7 @@ CH_FN chorus_status ch_alltoall_rails(const struct ch_coll *c, struct ch_lanes g
 
     mail.per = ch_bundle_per(bytes, c->layout->chunk_bytes[CH_CELL_simple]);
     /* source may be read, dest written */
-    st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
+    st = ch_signal_and_await(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     for (mail.at = 0; mail.at < bytes && st == CHORUS_OK; mail.at += mail.bytes) {
         mail.bytes = ch_part(c, CH_CELL_simple, mail.at);
         for (mail.first = 0; mail.first < c->levels->nodes.most && st == CHORUS_OK;
@@ -305,7 +305,7 @@ CH_FN chorus_status ch_alltoall_rails(const struct ch_coll *c, struct ch_lanes g
     }
     if (st != CHORUS_OK) return st;
     /* dest is complete, source may be reused */
-    return ch_tell_and_hear(&node, CH_WORD_DONE, epoch, CH_DATA, g);
+    return ch_signal_and_await(&node, CH_WORD_DONE, epoch, CH_DATA, g);
 }
 
 #endif /* CH_ALGO_ALLTOALL_LEVELS_H */

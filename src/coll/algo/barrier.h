@@ -57,10 +57,10 @@ CH_FN chorus_status ch_barrier_hierarchical(const struct ch_coll *c, struct ch_l
 
         st = ch_hand_over(&node, informed, gateways, ch_epoch(&node, g), CH_ENTRY, g);
         if (st == CHORUS_OK && node.me < gateways) {
-            ch_tell(&rail, ch_ahead(rail.me, hosts, k, distance), CH_WORD_BARRIER, epoch,
-                    CH_ENTRY, g);
-            st = ch_hear(&rail, ch_behind(rail.me, hosts, k, distance), CH_WORD_BARRIER, epoch,
-                         g);
+            ch_signal(&rail, ch_ahead(rail.me, hosts, k, distance), CH_WORD_BARRIER, epoch,
+                      CH_ENTRY, g);
+            st = ch_await(&rail, ch_behind(rail.me, hosts, k, distance), CH_WORD_BARRIER, epoch,
+                          g);
         }
         if (st != CHORUS_OK) return st;
         informed = gateways;

@@ -30,13 +30,13 @@ CH_FN chorus_status ch_broadcast_put_to_all(const struct ch_coll *c, struct ch_l
     chorus_status st;
 
     if (c->me != c->root) {
-        ch_tell(c, c->root, CH_WORD_READY, epoch, CH_CREDIT, g);
-        return ch_hear(c, c->root, CH_WORD_DONE, epoch, g);
+        ch_signal(c, c->root, CH_WORD_READY, epoch, CH_CREDIT, g);
+        return ch_await(c, c->root, CH_WORD_DONE, epoch, g);
     }
-    st = ch_hear_all(c, CH_WORD_READY, epoch, g); /* dest may be written */
+    st = ch_await_all(c, CH_WORD_READY, epoch, g); /* dest may be written */
     if (st != CHORUS_OK) return st;
     ch_store_all(c, c->dst, c->src, ch_bytes(c), g);
-    ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    ch_signal_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
     return ch_flush(c, g);
 }
 
@@ -226,18 +226,18 @@ CH_FN void ch_scatter_done(const struct ch_coll *c, uint64_t epoch, struct ch_la
     for (uint32_t k = 1 + g.lane; k < c->n; k += g.width) {
         const uint32_t peer = ch_after(c, k);
 
-        ch_say(c, peer, CH_WORD_DONE, epoch, peer == c->root ? CH_CREDIT : CH_DATA);
+        ch_lane_signal(c, peer, CH_WORD_DONE, epoch, peer == c->root ? CH_CREDIT : CH_DATA);
     }
 }
 
 /* Wait for all PEs except the root. */
-CH_FN chorus_status ch_scatter_hear(const struct ch_coll *c, uint32_t word, uint64_t least,
-                                    struct ch_lanes g)
+CH_FN chorus_status ch_scatter_await(const struct ch_coll *c, uint32_t word, uint64_t least,
+                                     struct ch_lanes g)
 {
     chorus_status st = CHORUS_OK;
 
     for (uint32_t k = 1 + g.lane; k < c->n && st == CHORUS_OK; k += g.width)
-        if (ch_after(c, k) != c->root) st = ch_listen(c, ch_after(c, k), word, least);
+        if (ch_after(c, k) != c->root) st = ch_lane_await(c, ch_after(c, k), word, least);
     return ch_agree(st, g);
 }
 
@@ -246,20 +246,20 @@ CH_FN chorus_status ch_broadcast_scatter(const struct ch_coll *c, struct ch_lane
     const uint64_t epoch = ch_epoch(c, g);
 
     /* The root's source may be read, and the dest of the others written. */
-    ch_tell_all(c, CH_WORD_READY, epoch, c->me == c->root ? CH_ENTRY : CH_CREDIT, g);
+    ch_signal_all(c, CH_WORD_READY, epoch, c->me == c->root ? CH_ENTRY : CH_CREDIT, g);
     if (c->me == c->root) {
         ch_copy(c->dst, c->src, ch_bytes(c), g);
     } else {
         const uint32_t p = (c->me + c->n - c->root) % c->n - 1;
         const struct ch_slice slice = ch_grains_of(ch_bytes(c), c->n - 1, p);
-        const chorus_status st = ch_hear_all(c, CH_WORD_READY, epoch, g);
+        const chorus_status st = ch_await_all(c, CH_WORD_READY, epoch, g);
 
         if (st != CHORUS_OK) return st;
         ch_scatter_slice(c, slice.first, slice.count, g);
         ch_scatter_done(c, epoch, g);
     }
     /* dest is complete, and the root's source may be reused */
-    return ch_scatter_hear(c, CH_WORD_DONE, epoch, g);
+    return ch_scatter_await(c, CH_WORD_DONE, epoch, g);
 }
 
 /*
@@ -280,13 +280,13 @@ CH_FN chorus_status ch_broadcast_multicast(const struct ch_coll *c, struct ch_la
     chorus_status st;
 
     if (c->me != c->root) {
-        ch_tell(c, c->root, CH_WORD_READY, epoch, CH_CREDIT, g); /* dest may be written */
-        return ch_hear(c, c->root, CH_WORD_DONE, epoch, g);
+        ch_signal(c, c->root, CH_WORD_READY, epoch, CH_CREDIT, g); /* dest may be written */
+        return ch_await(c, c->root, CH_WORD_DONE, epoch, g);
     }
-    st = ch_hear_all(c, CH_WORD_READY, epoch, g);
+    st = ch_await_all(c, CH_WORD_READY, epoch, g);
     if (st != CHORUS_OK) return st;
     ch_multicast_store(c, c->dst, c->src, ch_bytes(c), g);
-    ch_multicast_tell(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    ch_multicast_signal(c, CH_WORD_DONE, epoch, CH_DATA, g);
     return CHORUS_OK;
 }
 

@@ -121,7 +121,7 @@ CH_FN chorus_status ch_broadcast_rails(const struct ch_coll *c, struct ch_lanes 
 
     rail.root = from;
     /* source may be read, dest written */
-    st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
+    st = ch_signal_and_await(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     if (st != CHORUS_OK) return st;
     if (is_root_node) ch_copy(mine, source + slice.first, slice.count, g);
     st = ch_rails_pass(&rail, g);
@@ -131,7 +131,7 @@ CH_FN chorus_status ch_broadcast_rails(const struct ch_coll *c, struct ch_lanes 
     else
         ch_store_all(&node, mine, mine, slice.count, g);
     /* dest is complete, source may be reused */
-    return ch_tell_and_hear(&node, CH_WORD_DONE, epoch, CH_DATA, g);
+    return ch_signal_and_await(&node, CH_WORD_DONE, epoch, CH_DATA, g);
 }
 
 #endif /* CH_ALGO_BROADCAST_LEVELS_H */

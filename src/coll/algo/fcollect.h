@@ -105,10 +105,10 @@ CH_FN chorus_status ch_fcollect_pull(const struct ch_coll *c, struct ch_lanes g)
 /* This PE has its own block and those of the `span` - 1 PEs after it, and sends them to PEs
  * before it. */
 CH_FN chorus_status ch_fcollect_round(const struct ch_coll *c, char *dst,
-                                      struct ch_landing *landing, uint32_t span,
+                                      struct ch_round_cursor *cursor, uint32_t span,
                                       struct ch_lanes g)
 {
-    struct ch_landing sent = *landing;
+    struct ch_round_cursor sent = *cursor;
     chorus_status st = CHORUS_OK;
 
     for (uint32_t j = 1; ch_is_target(c, span, j); j++) {
@@ -120,10 +120,10 @@ CH_FN chorus_status ch_fcollect_round(const struct ch_coll *c, char *dst,
     }
     ch_lanes_sync(g); /* all lanes have stored their share */
     for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j); j += g.width)
-        ch_notify(c->patience, c->peers[ch_after(c, c->n - j * span)].door);
+        ch_notify(c->policy, c->peers[ch_after(c, c->n - j * span)].door);
     for (uint32_t j = 1; ch_is_target(c, span, j); j++) {
         const uint64_t count = ch_run(c->n, span, j);
-        struct ch_blocks from = ch_blocks_from(c, landing, ch_after(c, j * span), count);
+        struct ch_blocks from = ch_blocks_from(c, cursor, ch_after(c, j * span), count);
 
         for (uint32_t i = 0; i < count; i++)
             ch_blocks_take(c, &from, dst + ch_after(c, j * span + i) * c->stride, g, &st);
@@ -139,12 +139,12 @@ CH_FN chorus_status ch_fcollect_bruck_ll(const struct ch_coll *c, struct ch_lane
 
     ch_copy(c->dst + c->me * c->stride, c->src, bytes, g);
     for (size_t at = 0; at < bytes && st == CHORUS_OK; at += most) {
-        struct ch_landing landing = ch_landing_first(0, ch_min(most, bytes - at));
+        struct ch_round_cursor cursor = ch_round_cursor_first(0, ch_min(most, bytes - at));
 
-        st = ch_rounds_begin(c, CH_CELL_ll, &landing.exchange,
+        st = ch_rounds_begin(c, CH_CELL_ll, &cursor.exchange,
                              g); /* dest contains this PE's own block already */
         for (uint32_t span = 1; span < c->n && st == CHORUS_OK; span *= c->radix)
-            st = ch_fcollect_round(c, c->dst + at, &landing, span, g);
+            st = ch_fcollect_round(c, c->dst + at, &cursor, span, g);
     }
     return st;
 }
@@ -181,7 +181,7 @@ CH_FN void ch_run_invite(const struct ch_coll *c, uint64_t epoch, struct ch_lane
     ch_lanes_sync(g); /* other lanes' accesses precede the stores */
     for (uint32_t span = 1; span < c->n; span *= c->radix)
         for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j); j += g.width)
-            ch_say(c, ch_after(c, j * span), CH_WORD_READY, epoch, CH_CREDIT);
+            ch_lane_signal(c, ch_after(c, j * span), CH_WORD_READY, epoch, CH_CREDIT);
 }
 
 /* The PEs of a round, as in ch_fcollect_round. */
@@ -193,13 +193,13 @@ CH_FN chorus_status ch_fcollect_direct_round(const struct ch_coll *c, uint64_t e
     for (uint32_t j = 1; ch_is_target(c, span, j) && st == CHORUS_OK; j++) {
         const uint32_t peer = ch_after(c, c->n - j * span);
 
-        st = ch_hear(c, peer, CH_WORD_READY, epoch, g); /* its dest may be written */
+        st = ch_await(c, peer, CH_WORD_READY, epoch, g); /* its dest may be written */
         if (st != CHORUS_OK) return st;
         ch_run_copy(c, peer, c->me, (uint32_t)ch_run(c->n, span, j), g);
-        ch_tell(c, peer, CH_WORD_DONE, epoch, CH_DATA, g); /* pairs with the wait below */
+        ch_signal(c, peer, CH_WORD_DONE, epoch, CH_DATA, g); /* pairs with the wait below */
     }
     for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j) && st == CHORUS_OK; j += g.width)
-        st = ch_listen(c, ch_after(c, j * span), CH_WORD_DONE, epoch);
+        st = ch_lane_await(c, ch_after(c, j * span), CH_WORD_DONE, epoch);
     return ch_agree(st, g);
 }
 
@@ -233,12 +233,12 @@ CH_FN chorus_status ch_fcollect_multicast(const struct ch_coll *c, struct ch_lan
     const uint64_t epoch = ch_epoch(c, g);
     chorus_status st;
 
-    ch_multicast_tell(c, CH_WORD_READY, epoch, CH_CREDIT, g); /* dest may be written */
-    st = ch_hear_all(c, CH_WORD_READY, epoch, g);
+    ch_multicast_signal(c, CH_WORD_READY, epoch, CH_CREDIT, g); /* dest may be written */
+    st = ch_await_all(c, CH_WORD_READY, epoch, g);
     if (st != CHORUS_OK) return st;
     ch_multicast_store(c, c->dst + c->me * c->stride, c->src, ch_bytes(c), g);
-    ch_multicast_tell(c, CH_WORD_DONE, epoch, CH_DATA, g);
-    return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
+    ch_multicast_signal(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    return ch_await_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
 }
 
 /*

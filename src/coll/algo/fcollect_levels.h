@@ -164,12 +164,12 @@ CH_FN chorus_status ch_fcollect_hierarchical(const struct ch_coll *c, struct ch_
 
     ch_copy(c->dst + c->me * c->stride, c->src, bytes, g);
     /* dest contains this PE's own block and may be written */
-    st = ch_tell_and_hear(&node, CH_WORD_READY, ch_epoch(&node, g), CH_DATA, g);
+    st = ch_signal_and_await(&node, CH_WORD_READY, ch_epoch(&node, g), CH_DATA, g);
     for (size_t at = 0; at < bytes && st == CHORUS_OK; at += ch_part(c, CH_CELL_simple, at)) {
         st = ch_stock_rounds(c, &node, at, g);
         if (at == 0 && st == CHORUS_OK) ch_stock_share(c, &node, g);
         if (st == CHORUS_OK) /* all blocks have this part in dest */
-            st = ch_tell_and_hear(&node, CH_WORD_READY, ch_epoch(&node, g), CH_DATA, g);
+            st = ch_signal_and_await(&node, CH_WORD_READY, ch_epoch(&node, g), CH_DATA, g);
     }
     return st;
 }
@@ -241,7 +241,7 @@ CH_FN chorus_status ch_fcollect_rails(const struct ch_coll *c, struct ch_lanes g
 
     ch_copy(c->dst + c->me * c->stride, c->src, bytes, g);
     /* dest may be written */
-    st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
+    st = ch_signal_and_await(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     for (size_t at = 0, part; at < bytes && st == CHORUS_OK; at += part) {
         part = ch_part(c, CH_CELL_simple, at);
         st = ch_rails_give(c, at, part, g);
@@ -251,7 +251,7 @@ CH_FN chorus_status ch_fcollect_rails(const struct ch_coll *c, struct ch_lanes g
     for (uint32_t v = 0; v < nodes->count; v++)
         for (uint32_t i = node.me; i < ch_node_pes(nodes, v); i += node.n)
             ch_rails_share(&node, c->dst + ch_node_pe(nodes, v, i) * c->stride, bytes, g);
-    return ch_tell_and_hear(&node, CH_WORD_DONE, epoch, CH_DATA, g); /* dest is complete */
+    return ch_signal_and_await(&node, CH_WORD_DONE, epoch, CH_DATA, g); /* dest is complete */
 }
 
 #endif /* CH_ALGO_FCOLLECT_LEVELS_H */

@@ -25,14 +25,14 @@ CH_FN chorus_status ch_gather_direct(const struct ch_coll *c, struct ch_lanes g)
     chorus_status st;
 
     if (c->me == c->root) {
-        ch_tell_all(c, CH_WORD_READY, epoch, CH_CREDIT, g);
+        ch_signal_all(c, CH_WORD_READY, epoch, CH_CREDIT, g);
         ch_copy(mine, c->src, ch_bytes(c), g);
-        return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
+        return ch_await_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
     }
-    st = ch_hear(c, c->root, CH_WORD_READY, epoch, g); /* dest may be written */
+    st = ch_await(c, c->root, CH_WORD_READY, epoch, g); /* dest may be written */
     if (st != CHORUS_OK) return st;
     ch_put(c, c->root, mine, c->src, ch_bytes(c), g);
-    ch_tell(c, c->root, CH_WORD_DONE, epoch, CH_DATA, g);
+    ch_signal(c, c->root, CH_WORD_DONE, epoch, CH_DATA, g);
     return ch_flush(c, g);
 }
 

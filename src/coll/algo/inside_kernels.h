@@ -31,7 +31,7 @@ CH_FN chorus_status ch_barrier_push(const struct ch_coll *c, struct ch_lanes g)
     uint64_t exchange;
     const chorus_status st = ch_meet(c, CH_CELL_ll, &exchange, CH_ENTRY, g);
 
-    return st == CHORUS_OK ? ch_hear_all(c, CH_WORD_MET, exchange, g) : st;
+    return st == CHORUS_OK ? ch_await_all(c, CH_WORD_MET, exchange, g) : st;
 }
 
 /*
@@ -52,14 +52,14 @@ CH_FN chorus_status ch_broadcast_pull(const struct ch_coll *c, struct ch_lanes g
     chorus_status st;
 
     if (c->me == c->root) {
-        ch_tell_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
+        ch_signal_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
         ch_copy_in_turn(c, c->src, epoch, g);
-        return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* source may be reused */
+        return ch_await_all(c, CH_WORD_DONE, epoch, g); /* source may be reused */
     }
-    st = ch_hear(c, c->root, CH_WORD_READY, epoch, g);
+    st = ch_await(c, c->root, CH_WORD_READY, epoch, g);
     if (st != CHORUS_OK) return st;
     ch_copy_in_turn(c, ch_on_peer(c, c->root, c->src), epoch, g);
-    ch_tell(c, c->root, CH_WORD_DONE, epoch, CH_CREDIT, g);
+    ch_signal(c, c->root, CH_WORD_DONE, epoch, CH_CREDIT, g);
     return CHORUS_OK;
 }
 
@@ -81,13 +81,14 @@ CH_FN chorus_status ch_broadcast_pull(const struct ch_coll *c, struct ch_lanes g
 CH_FN chorus_status ch_broadcast_push_give(const struct ch_coll *c, enum ch_cell kind,
                                            size_t at, size_t bytes, struct ch_lanes g)
 {
-    const struct ch_gift gift = ch_gift_of(c, kind, c->src + at, 0, bytes, g);
+    const struct ch_contribution contribution =
+        ch_contribution_of(c, kind, c->src + at, 0, bytes, g);
     uint64_t exchange;
-    const chorus_status st = ch_give(c, kind, &gift, &exchange, g);
+    const chorus_status st = ch_give(c, kind, &contribution, &exchange, g);
 
     if (st != CHORUS_OK) return st;
     if (c->dst != c->src) ch_cells_bypass(kind, c->src + at, c->dst + at, bytes, g);
-    return ch_hear_all(c, CH_WORD_MET, exchange, g);
+    return ch_await_all(c, CH_WORD_MET, exchange, g);
 }
 
 /* Receive it on another PE. The first lanes wait for cells and the last ones for the other
@@ -103,7 +104,8 @@ CH_FN chorus_status ch_broadcast_push_take(const struct ch_coll *c, enum ch_cell
     slot = ch_slot_at(ch_slots_of(c, kind, c->me, c->root), exchange);
     ch_cells_empty(c, kind, c->root, slot.memory, slot.flag, c->dst + at, bytes, g, &st);
     for (uint32_t k = g.width - g.lane; k < c->n && st == CHORUS_OK; k += g.width)
-        if (ch_after(c, k) != c->root) st = ch_listen(c, ch_after(c, k), CH_WORD_MET, exchange);
+        if (ch_after(c, k) != c->root)
+            st = ch_lane_await(c, ch_after(c, k), CH_WORD_MET, exchange);
     return ch_agree(st, g); /* all lanes have read the slot */
 }
 
@@ -139,12 +141,12 @@ CH_FN chorus_status ch_fcollect_direct(const struct ch_coll *c, struct ch_lanes 
     char *mine = c->dst + c->me * c->stride;
     chorus_status st;
 
-    ch_tell_all(c, CH_WORD_READY, epoch, CH_CREDIT, g);
-    st = ch_hear_all(c, CH_WORD_READY, epoch, g); /* dest may be written */
+    ch_signal_all(c, CH_WORD_READY, epoch, CH_CREDIT, g);
+    st = ch_await_all(c, CH_WORD_READY, epoch, g); /* dest may be written */
     if (st != CHORUS_OK) return st;
     ch_store_all_in_turn(c, mine, epoch, g);
-    ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
-    st = ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
+    ch_signal_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    st = ch_await_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
     return st == CHORUS_OK ? ch_flush(c, g) : st;
 }
 
@@ -234,15 +236,15 @@ CH_FN chorus_status ch_alltoall_direct(const struct ch_coll *c, struct ch_lanes 
     char *mine = c->dst + c->me * c->stride;
     chorus_status st;
 
-    ch_tell_all(c, CH_WORD_READY, epoch, CH_CREDIT, g);
-    st = ch_hear_all(c, CH_WORD_READY, epoch, g); /* dest may be written */
+    ch_signal_all(c, CH_WORD_READY, epoch, CH_CREDIT, g);
+    st = ch_await_all(c, CH_WORD_READY, epoch, g); /* dest may be written */
     if (st != CHORUS_OK) return st;
     if (CH_INSIDE_KERNELS)
         ch_copy_each(c, mine, g);
     else
         ch_store_each(c, mine, g);
-    ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
-    st = ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
+    ch_signal_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    st = ch_await_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
     return st == CHORUS_OK ? ch_flush(c, g) : st;
 }
 
@@ -343,12 +345,12 @@ CH_FN chorus_status ch_reduce_two_shot(const struct ch_coll *c, struct ch_lanes 
     const size_t at = slice.first * c->elem_bytes, bytes = slice.count * c->elem_bytes;
     chorus_status st;
 
-    ch_tell_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read, dest written */
-    st = ch_hear_all(c, CH_WORD_READY, epoch, g);
+    ch_signal_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read, dest written */
+    st = ch_await_all(c, CH_WORD_READY, epoch, g);
     if (st != CHORUS_OK) return st;
     ch_combine_all(c, c->dst + at, c->src + at, bytes, CH_TO_ALL, g);
-    ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
-    return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete, source may be reused */
+    ch_signal_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    return ch_await_all(c, CH_WORD_DONE, epoch, g); /* dest is complete, source may be reused */
 }
 
 /*
@@ -408,14 +410,14 @@ CH_FN chorus_status ch_reducescatter_pull(const struct ch_coll *c, struct ch_lan
     const uint64_t epoch = ch_epoch(c, g);
     chorus_status st;
 
-    ch_tell_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
-    st = ch_hear_all(c, CH_WORD_READY, epoch, g);
+    ch_signal_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
+    st = ch_await_all(c, CH_WORD_READY, epoch, g);
     if (st == CHORUS_OK && c->dst == c->src && c->me != 0)
-        st = ch_hear(c, 0, CH_WORD_DONE, epoch, g);
+        st = ch_await(c, 0, CH_WORD_DONE, epoch, g);
     if (st != CHORUS_OK) return st;
     ch_combine_all(c, c->dst, c->src + c->me * c->stride, ch_bytes(c), CH_TO_ME, g);
-    ch_tell_all(c, CH_WORD_DONE, epoch, CH_CREDIT, g);
-    return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* source may be reused */
+    ch_signal_all(c, CH_WORD_DONE, epoch, CH_CREDIT, g);
+    return ch_await_all(c, CH_WORD_DONE, epoch, g); /* source may be reused */
 }
 
 #endif /* CH_ALGO_INSIDE_KERNELS_H */

@@ -28,12 +28,12 @@ CH_FN chorus_status ch_reduce_one_shot_pull(const struct ch_coll *c, struct ch_l
     const uint64_t epoch = ch_epoch(c, g);
     chorus_status st;
 
-    ch_tell_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
-    st = ch_hear_all(c, CH_WORD_READY, epoch, g);
+    ch_signal_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
+    st = ch_await_all(c, CH_WORD_READY, epoch, g);
     if (st != CHORUS_OK) return st;
     ch_combine_all(c, c->dst, c->src, ch_bytes(c), CH_TO_ME, g);
-    ch_tell_all(c, CH_WORD_DONE, epoch, CH_CREDIT, g);
-    return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* source may be reused */
+    ch_signal_all(c, CH_WORD_DONE, epoch, CH_CREDIT, g);
+    return ch_await_all(c, CH_WORD_DONE, epoch, g); /* source may be reused */
 }
 
 /*
@@ -120,15 +120,15 @@ CH_FN chorus_status ch_reduce_two_shot_push_simple(const struct ch_coll *c, stru
     if (c->n == 1 || c->count == 0) return CHORUS_OK;
     ch_shot_give(c, 0, exchange, g);
     for (size_t at = 0; at < ch_bytes(c) && st == CHORUS_OK; at += ch_shot_piece_bytes(c)) {
-        ch_tell_all(c, CH_WORD_GIVEN, exchange, CH_DATA, g);
-        st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g); /* dest of all may be written */
+        ch_signal_all(c, CH_WORD_GIVEN, exchange, CH_DATA, g);
+        st = ch_await_all(c, CH_WORD_GIVEN, exchange, g); /* dest of all may be written */
         if (st != CHORUS_OK) return st;
         ch_shot_give(c, at + ch_shot_piece_bytes(c), exchange + 1, g);
         ch_shot_combine(c, at, exchange++, g);
     }
-    ch_tell_all(c, CH_WORD_GIVEN, exchange, CH_DATA, g);
+    ch_signal_all(c, CH_WORD_GIVEN, exchange, CH_DATA, g);
     ch_last_is(c, CH_CELL_simple, exchange, g);
-    return ch_hear_all(c, CH_WORD_GIVEN, exchange, g); /* dest is complete */
+    return ch_await_all(c, CH_WORD_GIVEN, exchange, g); /* dest is complete */
 }
 
 /*
@@ -174,15 +174,16 @@ CH_FN size_t ch_two_shot_data(const struct ch_two_shot *t, uint32_t p)
     return first >= t->bytes ? 0 : ch_min(t->slice_bytes, t->bytes - first);
 }
 
-CH_FN struct ch_gift ch_two_shot_gift(const struct ch_coll *c, const struct ch_two_shot *t,
-                                      struct ch_lanes g)
+CH_FN struct ch_contribution ch_two_shot_contribution(const struct ch_coll *c,
+                                                      const struct ch_two_shot *t,
+                                                      struct ch_lanes g)
 {
-    struct ch_gift gift =
-        ch_gift_of(c, CH_CELL_ll, c->src + t->at, t->slice_bytes, t->slice_bytes, g);
+    struct ch_contribution contribution =
+        ch_contribution_of(c, CH_CELL_ll, c->src + t->at, t->slice_bytes, t->slice_bytes, g);
 
-    gift.is_padded = 1;
-    gift.data_bytes = t->bytes;
-    return gift;
+    contribution.is_padded = 1;
+    contribution.data_bytes = t->bytes;
+    return contribution;
 }
 
 /* Send a batch of the result to all PEs, in the exchange of this number. */
@@ -195,7 +196,7 @@ CH_FN void ch_two_shot_send(const struct ch_coll *c, const struct ch_value *v,
             ch_slot_at(ch_slots_of(c, CH_CELL_ll, peer, c->me), exchange);
 
         ch_value_send(CH_CELL_ll, slot.memory, v, b, slot.flag);
-        ch_notify(c->patience, c->peers[peer].door);
+        ch_notify(c->policy, c->peers[peer].door);
     }
 }
 
@@ -248,12 +249,13 @@ CH_FN void ch_two_shot_gather(const struct ch_coll *c, const struct ch_two_shot 
     }
 }
 
-/* One piece, whose gift describes the messages. */
+/* One piece, whose contribution describes the messages. */
 CH_FN chorus_status ch_two_shot_piece(const struct ch_coll *c, const struct ch_two_shot *t,
-                                      const struct ch_gift *gift, struct ch_lanes g)
+                                      const struct ch_contribution *contribution,
+                                      struct ch_lanes g)
 {
     uint64_t exchange;
-    chorus_status st = ch_give(c, CH_CELL_ll, gift, &exchange, g);
+    chorus_status st = ch_give(c, CH_CELL_ll, contribution, &exchange, g);
 
     if (st != CHORUS_OK) return st;
     ch_last_is(c, CH_CELL_ll, exchange + 1, g);
@@ -265,18 +267,20 @@ CH_FN chorus_status ch_two_shot_piece(const struct ch_coll *c, const struct ch_t
 CH_FN chorus_status ch_reduce_two_shot_push_ll(const struct ch_coll *c, struct ch_lanes g)
 {
     struct ch_two_shot t = ch_two_shot_of(c, 0);
-    struct ch_gift gift = ch_two_shot_gift(c, &t, g);
+    struct ch_contribution contribution = ch_two_shot_contribution(c, &t, g);
 
-    ch_begin(c, (uintptr_t)gift.from | (uintptr_t)gift.to.even | gift.to.odd, &gift.batch);
+    ch_begin(
+        c, (uintptr_t)contribution.from | (uintptr_t)contribution.to.even | contribution.to.odd,
+        &contribution.batch);
     if (c->n == 1) ch_cells_bypass(CH_CELL_ll, c->src, c->dst, ch_bytes(c), g);
     if (c->n == 1 || c->count == 0) return CHORUS_OK;
     for (;;) {
-        const chorus_status st = ch_two_shot_piece(c, &t, &gift, g);
+        const chorus_status st = ch_two_shot_piece(c, &t, &contribution, g);
         const size_t done = t.at + t.bytes;
 
         if (st != CHORUS_OK || done == ch_bytes(c)) return st;
         t = ch_two_shot_of(c, done);
-        gift = ch_two_shot_gift(c, &t, g);
+        contribution = ch_two_shot_contribution(c, &t, g);
     }
 }
 
@@ -300,14 +304,14 @@ CH_FN chorus_status ch_reduce_two_phase(const struct ch_coll *c, struct ch_lanes
     const size_t at = slice.first * c->elem_bytes, bytes = slice.count * c->elem_bytes;
     chorus_status st;
 
-    ch_tell_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read, dest written */
-    st = ch_hear_all(c, CH_WORD_READY, epoch, g);
+    ch_signal_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read, dest written */
+    st = ch_await_all(c, CH_WORD_READY, epoch, g);
     if (st != CHORUS_OK) return st;
     ch_combine_all(c, c->dst + at, c->src + at, bytes, CH_TO_ME, g);
     ch_lanes_sync(g); /* each lane stores data that others have combined */
     ch_store_all(c, c->dst + at, c->dst + at, bytes, g);
-    ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
-    return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete, source may be reused */
+    ch_signal_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    return ch_await_all(c, CH_WORD_DONE, epoch, g); /* dest is complete, source may be reused */
 }
 
 /*
@@ -328,12 +332,12 @@ CH_FN chorus_status ch_reduce_multicast_one(const struct ch_coll *c, struct ch_l
     const uint64_t epoch = ch_epoch(c, g);
     chorus_status st;
 
-    ch_multicast_tell(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
-    st = ch_hear_all(c, CH_WORD_READY, epoch, g);
+    ch_multicast_signal(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
+    st = ch_await_all(c, CH_WORD_READY, epoch, g);
     if (st != CHORUS_OK) return st;
     ch_multicast_reduce(c, c->dst, c->src, ch_bytes(c), g);
-    ch_multicast_tell(c, CH_WORD_DONE, epoch, CH_CREDIT, g);
-    return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* source may be reused */
+    ch_multicast_signal(c, CH_WORD_DONE, epoch, CH_CREDIT, g);
+    return ch_await_all(c, CH_WORD_DONE, epoch, g); /* source may be reused */
 }
 
 /*
@@ -356,13 +360,13 @@ CH_FN chorus_status ch_reduce_multicast_two(const struct ch_coll *c, struct ch_l
     const size_t at = slice.first * c->elem_bytes;
     chorus_status st;
 
-    ch_multicast_tell(c, CH_WORD_READY, epoch, CH_ENTRY,
-                      g); /* source may be read, dest written */
-    st = ch_hear_all(c, CH_WORD_READY, epoch, g);
+    ch_multicast_signal(c, CH_WORD_READY, epoch, CH_ENTRY,
+                        g); /* source may be read, dest written */
+    st = ch_await_all(c, CH_WORD_READY, epoch, g);
     if (st != CHORUS_OK) return st;
     ch_multicast_reduce_all(c, c->dst + at, c->src + at, slice.count * c->elem_bytes, g);
-    ch_multicast_tell(c, CH_WORD_DONE, epoch, CH_DATA, g);
-    return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete, source may be reused */
+    ch_multicast_signal(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    return ch_await_all(c, CH_WORD_DONE, epoch, g); /* dest is complete, source may be reused */
 }
 
 #endif /* CH_ALGO_REDUCE_H */

@@ -151,14 +151,14 @@ CH_FN chorus_status ch_reduce_levels(const struct ch_coll *c, int in_blocks, str
     chorus_status st;
 
     /* source may be read, dest written */
-    st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
+    st = ch_signal_and_await(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     if (st != CHORUS_OK) return st;
     ch_combine_all(&node, mine, own, ch_bytes(&rail), CH_TO_ME, g);
     st = in_blocks ? ch_reduce_blocks(&rail, g) : ch_reduce_recursive(&rail, CH_CELL_simple, g);
     if (st != CHORUS_OK) return st;
     ch_store_all(&node, mine, mine, ch_bytes(&rail), g);
     /* dest is complete, source may be reused */
-    return ch_tell_and_hear(&node, CH_WORD_DONE, epoch, CH_DATA, g);
+    return ch_signal_and_await(&node, CH_WORD_DONE, epoch, CH_DATA, g);
 }
 
 CH_FN chorus_status ch_reduce_hierarchical(const struct ch_coll *c, struct ch_lanes g)

@@ -186,24 +186,25 @@ CH_FN void ch_round_give(const struct ch_coll *c, const struct ch_round *r, stru
     }
 }
 
-/* ch_tell to the other PEs of the group. */
-CH_FN void ch_round_tell(const struct ch_coll *c, const struct ch_round *r, uint32_t word,
-                         uint64_t value, enum ch_sense sense, struct ch_lanes g)
+/* ch_signal to the other PEs of the group. */
+CH_FN void ch_round_signal(const struct ch_coll *c, const struct ch_round *r, uint32_t word,
+                           uint64_t value, enum ch_sense sense, struct ch_lanes g)
 {
     ch_lanes_sync(g); /* other lanes' accesses precede the stores */
     for (uint32_t i = g.lane; i < r->group.count; i += g.width)
-        if (ch_round_pe(r, i) != c->me) ch_say(c, ch_round_pe(r, i), word, value, sense);
+        if (ch_round_pe(r, i) != c->me)
+            ch_lane_signal(c, ch_round_pe(r, i), word, value, sense);
 }
 
-/* ch_hear from this number of PEs of the round. */
-CH_FN chorus_status ch_round_hear(const struct ch_coll *c, const struct ch_round *r,
-                                  uint32_t count, uint32_t word, uint64_t least,
-                                  struct ch_lanes g)
+/* ch_await from this number of PEs of the round. */
+CH_FN chorus_status ch_round_await(const struct ch_coll *c, const struct ch_round *r,
+                                   uint32_t count, uint32_t word, uint64_t least,
+                                   struct ch_lanes g)
 {
     chorus_status st = CHORUS_OK;
 
     for (uint32_t i = g.lane; i < count && st == CHORUS_OK; i += g.width)
-        if (ch_round_pe(r, i) != c->me) st = ch_listen(c, ch_round_pe(r, i), word, least);
+        if (ch_round_pe(r, i) != c->me) st = ch_lane_await(c, ch_round_pe(r, i), word, least);
     return ch_agree(st, g);
 }
 
@@ -217,8 +218,8 @@ CH_FN chorus_status ch_halve(const struct ch_coll *c, uint32_t p, uint64_t epoch
         chorus_status st;
 
         /* source, or the combined part of dest, may be read; dest may be written */
-        ch_round_tell(c, &r, word, epoch, span == 1 ? CH_ENTRY : CH_DATA, g);
-        st = ch_round_hear(c, &r, r.group.count + r.rest.count, word, epoch, g);
+        ch_round_signal(c, &r, word, epoch, span == 1 ? CH_ENTRY : CH_DATA, g);
+        st = ch_round_await(c, &r, r.group.count + r.rest.count, word, epoch, g);
         if (st != CHORUS_OK) return st;
         ch_round_combine(c, &r, span == 1 ? c->src : c->dst, g);
     }
@@ -236,8 +237,8 @@ CH_FN chorus_status ch_double(const struct ch_coll *c, uint32_t p, uint64_t epoc
 
         ch_lanes_sync(g); /* each lane writes data that others have combined */
         ch_round_give(c, &r, g);
-        ch_round_tell(c, &r, CH_WORD_DONE, epoch, CH_DATA, g);
-        st = ch_round_hear(c, &r, r.group.count, CH_WORD_DONE, epoch, g);
+        ch_round_signal(c, &r, CH_WORD_DONE, epoch, CH_DATA, g);
+        st = ch_round_await(c, &r, r.group.count, CH_WORD_DONE, epoch, g);
         if (st != CHORUS_OK) return st;
     }
     return CHORUS_OK;
@@ -256,14 +257,14 @@ CH_FN chorus_status ch_reduce_halving(const struct ch_coll *c, struct ch_lanes g
     if (c->me >= p) {
         const struct ch_round r = ch_round_of(c, p, c->me - p, 1);
 
-        ch_round_tell(c, &r, CH_WORD_READY, halving, CH_ENTRY, g);
-        return ch_hear(c, c->me - p, CH_WORD_DONE, doubling, g);
+        ch_round_signal(c, &r, CH_WORD_READY, halving, CH_ENTRY, g);
+        return ch_await(c, c->me - p, CH_WORD_DONE, doubling, g);
     }
     st = ch_halve(c, p, halving, g);
     if (st == CHORUS_OK) st = ch_double(c, p, doubling, g);
     if (st != CHORUS_OK || c->me + p >= c->n) return st;
     ch_copy(ch_on_peer(c, c->me + p, c->dst), c->dst, ch_bytes(c), g);
-    ch_tell(c, c->me + p, CH_WORD_DONE, doubling, CH_DATA, g);
+    ch_signal(c, c->me + p, CH_WORD_DONE, doubling, CH_DATA, g);
     return CHORUS_OK;
 }
 

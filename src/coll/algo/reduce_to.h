@@ -24,13 +24,13 @@ CH_FN chorus_status ch_reduce_to_pull(const struct ch_coll *c, struct ch_lanes g
     chorus_status st;
 
     if (c->me != c->root) {
-        ch_tell(c, c->root, CH_WORD_READY, epoch, CH_ENTRY, g);
-        return ch_hear(c, c->root, CH_WORD_DONE, epoch, g); /* source may be reused */
+        ch_signal(c, c->root, CH_WORD_READY, epoch, CH_ENTRY, g);
+        return ch_await(c, c->root, CH_WORD_DONE, epoch, g); /* source may be reused */
     }
-    st = ch_hear_all(c, CH_WORD_READY, epoch, g); /* sources may be read */
+    st = ch_await_all(c, CH_WORD_READY, epoch, g); /* sources may be read */
     if (st != CHORUS_OK) return st;
     ch_combine_all(c, c->dst, c->src, ch_bytes(c), CH_TO_ME, g);
-    ch_tell_all(c, CH_WORD_DONE, epoch, CH_CREDIT, g);
+    ch_signal_all(c, CH_WORD_DONE, epoch, CH_CREDIT, g);
     return CHORUS_OK;
 }
 

@@ -39,11 +39,11 @@ CH_FN chorus_status ch_reducescatter_bruck(const struct ch_coll *c, struct ch_la
         f.src = c->src + at;
         f.src_step = c->stride;
         f.dst_step = ch_min(most, bytes - at);
-        f.landing = ch_landing_first(0, f.dst_step);
-        st = ch_rounds_begin(c, CH_CELL_ll, &f.landing.exchange,
+        f.cursor = ch_round_cursor_first(0, f.dst_step);
+        st = ch_rounds_begin(c, CH_CELL_ll, &f.cursor.exchange,
                              g); /* the last part is combined */
         if (st != CHORUS_OK) return st;
-        f.dst = ch_slot_at(ch_own_slots(c, CH_CELL_ll, c->me), f.landing.exchange).memory;
+        f.dst = ch_slot_at(ch_own_slots(c, CH_CELL_ll, c->me), f.cursor.exchange).memory;
         st = ch_forward_all(c, &f, g);
         if (st != CHORUS_OK) return st;
         for (uint32_t pe = g.lane; pe < c->n; pe += g.width)
@@ -138,12 +138,12 @@ CH_FN chorus_status ch_level_exchange(const struct ch_coll *c, const struct ch_l
     for (uint32_t i = g.lane; i <= l->posts; i += g.width) {
         const uint32_t pe = ch_level_peer(c, l, i);
 
-        if (pe != c->me) ch_say(c, pe, CH_WORD_GIVEN, exchange, CH_DATA);
+        if (pe != c->me) ch_lane_signal(c, pe, CH_WORD_GIVEN, exchange, CH_DATA);
     }
     for (uint32_t i = g.lane; i <= l->posts && st == CHORUS_OK; i += g.width) {
         const uint32_t pe = ch_level_peer(c, l, i);
 
-        if (pe != c->me) st = ch_listen(c, pe, CH_WORD_GIVEN, exchange);
+        if (pe != c->me) st = ch_lane_await(c, pe, CH_WORD_GIVEN, exchange);
     }
     return ch_agree(st, g);
 }
@@ -194,9 +194,9 @@ CH_FN chorus_status ch_level_meet(const struct ch_coll *c, const struct ch_level
 
     ch_lanes_sync(g); /* other lanes' accesses precede the stores */
     for (uint32_t j = g.lane; j < l->count; j += g.width)
-        if (j != l->position) ch_say(c, l->first + j, word, epoch, sense);
+        if (j != l->position) ch_lane_signal(c, l->first + j, word, epoch, sense);
     for (uint32_t j = g.lane; j < l->count && st == CHORUS_OK; j += g.width)
-        if (j != l->position) st = ch_listen(c, l->first + j, word, epoch);
+        if (j != l->position) st = ch_lane_await(c, l->first + j, word, epoch);
     return ch_agree(st, g);
 }
 
@@ -288,12 +288,12 @@ CH_FN chorus_status ch_reducescatter_multicast(const struct ch_coll *c, struct c
     const uint64_t epoch = ch_epoch(c, g);
     chorus_status st;
 
-    ch_multicast_tell(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
-    st = ch_hear_all(c, CH_WORD_READY, epoch, g);
+    ch_multicast_signal(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
+    st = ch_await_all(c, CH_WORD_READY, epoch, g);
     if (st != CHORUS_OK) return st;
     ch_multicast_reduce(c, c->dst, c->src + c->me * c->stride, ch_bytes(c), g);
-    ch_multicast_tell(c, CH_WORD_DONE, epoch, CH_CREDIT, g);
-    return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* source may be reused */
+    ch_multicast_signal(c, CH_WORD_DONE, epoch, CH_CREDIT, g);
+    return ch_await_all(c, CH_WORD_DONE, epoch, g); /* source may be reused */
 }
 
 #endif /* CH_ALGO_REDUCESCATTER_H */

@@ -102,18 +102,18 @@ CH_FN chorus_status ch_reducescatter_hierarchical(const struct ch_coll *c, struc
 
     if (bytes == 0) return CHORUS_OK;
     /* source may be read */
-    st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
+    st = ch_signal_and_await(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     for (size_t at = 0, part; at < bytes && st == CHORUS_OK; at += part) {
         part = ch_part(c, CH_CELL_simple, at);
         st = ch_partials_send(c, at, part, g);
         if (st != CHORUS_OK) return st;
         ch_partial(c, own, c->me, at, part, g);
         if (at + part == bytes) /* before the wait for other hosts */
-            ch_tell_all(&node, CH_WORD_DONE, epoch, CH_CREDIT, g);
+            ch_signal_all(&node, CH_WORD_DONE, epoch, CH_CREDIT, g);
         st = ch_partials_collect(c, own, at, part, g);
     }
     if (st != CHORUS_OK) return st;
-    return ch_hear_all(&node, CH_WORD_DONE, epoch, g); /* source may be reused */
+    return ch_await_all(&node, CH_WORD_DONE, epoch, g); /* source may be reused */
 }
 
 /*
@@ -213,7 +213,7 @@ CH_FN chorus_status ch_reducescatter_rails(const struct ch_coll *c, struct ch_la
     if (bytes == 0) return CHORUS_OK;
     p.work = ch_slot_at(ch_own_slots(c, CH_CELL_simple, c->me), 0).memory;
     /* source may be read */
-    st = ch_tell_and_hear(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
+    st = ch_signal_and_await(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     for (p.at = 0; p.at < bytes && st == CHORUS_OK; p.at += p.bytes) {
         p.bytes = ch_min(most, bytes - p.at);
         for (p.rail = node.me; p.rail < nodes->most && st == CHORUS_OK; p.rail += node.n) {
@@ -224,7 +224,7 @@ CH_FN chorus_status ch_reducescatter_rails(const struct ch_coll *c, struct ch_la
         }
     }
     if (st != CHORUS_OK) return st;
-    return ch_tell_and_hear(&node, CH_WORD_DONE, epoch, CH_CREDIT, g); /* it may be reused */
+    return ch_signal_and_await(&node, CH_WORD_DONE, epoch, CH_CREDIT, g); /* it may be reused */
 }
 
 #endif /* CH_ALGO_REDUCESCATTER_LEVELS_H */

@@ -25,13 +25,13 @@ CH_FN chorus_status ch_scatter_direct(const struct ch_coll *c, struct ch_lanes g
     chorus_status st;
 
     if (c->me != c->root) {
-        ch_tell(c, c->root, CH_WORD_READY, epoch, CH_CREDIT, g);
-        return ch_hear(c, c->root, CH_WORD_DONE, epoch, g);
+        ch_signal(c, c->root, CH_WORD_READY, epoch, CH_CREDIT, g);
+        return ch_await(c, c->root, CH_WORD_DONE, epoch, g);
     }
-    st = ch_hear_all(c, CH_WORD_READY, epoch, g); /* dest may be written */
+    st = ch_await_all(c, CH_WORD_READY, epoch, g); /* dest may be written */
     if (st != CHORUS_OK) return st;
     ch_store_each(c, c->dst, g);
-    ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    ch_signal_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
     return ch_flush(c, g);
 }
 

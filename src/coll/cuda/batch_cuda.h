@@ -535,7 +535,7 @@ CH_FN void ch_value_take(const struct ch_coll *c, enum ch_cell kind, uint32_t pe
     if (kind == CH_CELL_ll128) stop = __any_sync(CH_WARP_ALL, stop);
     while (!stop && ch_value_lacks(kind, v, b, flag) != 0) {
         ch_value_ask(kind, cells, v, b); /* in flight during the rest of the loop */
-        *st = ch_wait_slow(c->patience, &w);
+        *st = ch_wait_slow(c->policy, &w);
         if (*st != CHORUS_OK) *c->late_peer = peer;
         stop = *st != CHORUS_OK;
         if (kind == CH_CELL_ll128) stop = __any_sync(CH_WARP_ALL, stop);
@@ -578,7 +578,7 @@ CH_FN void ch_values_take(const struct ch_coll *c, enum ch_cell kind,
         if (stop || lacking == 0) break;
         CH_EACH_AHEAD (u)
             if (u < ahead) ch_value_ask(kind, wanted[u].cells, &v[u], b);
-        *st = ch_wait_slow(c->patience, &w);
+        *st = ch_wait_slow(c->policy, &w);
         ch_values_late(c, kind, wanted, v, ahead, b, *st);
     }
     CH_EACH_AHEAD (u) /* the data that was loaded with the flags */

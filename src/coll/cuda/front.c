@@ -290,8 +290,8 @@ static chorus_status describe(const struct ch_kernel_fault *told, const struct c
                    (double)timeout_ns / (double)CH_NS_PER_S, late, late, doing);
 }
 
-chorus_status ch_fault_tell(struct ch_kernel_fault *faults, uint64_t timeout_ns,
-                            struct ch_team *team)
+chorus_status ch_fault_report(struct ch_kernel_fault *faults, uint64_t timeout_ns,
+                              struct ch_team *team)
 {
     struct ch_kernel_fault *fault = fault_of(faults, team), told;
     int first = CHORUS_OK;
@@ -305,7 +305,7 @@ chorus_status ch_fault_tell(struct ch_kernel_fault *faults, uint64_t timeout_ns,
     return describe(&told, team, (chorus_status)first, timeout_ns);
 }
 
-chorus_status ch_fault_tell_block(struct ch_kernel_fault *faults, const struct ch_team *team)
+chorus_status ch_fault_report_block(struct ch_kernel_fault *faults, const struct ch_team *team)
 {
     struct ch_kernel_fault *fault = &faults[team->slot];
     struct ch_unequal lengths;
@@ -317,7 +317,7 @@ chorus_status ch_fault_tell_block(struct ch_kernel_fault *faults, const struct c
     return tell_unequal(&lengths, team);
 }
 
-chorus_status ch_fault_tell_wait(struct ch_kernel_fault *faults)
+chorus_status ch_fault_report_wait(struct ch_kernel_fault *faults)
 {
     struct ch_kernel_fault *fault =
         fault_at(faults, CH_FAULT_INSIDE + ch_fault_inside_at(0), 0);

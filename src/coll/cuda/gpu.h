@@ -20,10 +20,10 @@
 
 struct ch_gpu;
 
-/* Open for a heap on a GPU. `patience` is borrowed: of the host's waits for the GPU. */
+/* Open for a heap on a GPU. `policy` is borrowed: of the host's waits for the GPU. */
 CH_MUST_CHECK chorus_status ch_gpu_open(const struct ch_heap *heap,
                                         const struct ch_options *options,
-                                        const struct ch_patience *patience,
+                                        const struct ch_wait_policy *policy,
                                         struct ch_gpu **gpu_out);
 void ch_gpu_close(struct ch_gpu *gpu); /* null is a no-op */
 

@@ -9,13 +9,13 @@
 #include <string.h>
 
 struct ch_gpu {
-    const struct ch_heap *heap;         /* borrowed */
-    struct ch_queue_terms terms;        /* its faults, [CH_FAULTS], are owned and page-locked */
-    pthread_mutex_t mutex;              /* calls are queued one at a time */
-    struct ch_turn own;                 /* the stream of blocking calls */
-    const struct ch_patience *patience; /* borrowed */
-    struct ch_wait_report *wait;        /* owned and page-locked: of kernels that wait */
-    struct ch_front *front;             /* owned */
+    const struct ch_heap *heap;  /* borrowed */
+    struct ch_queue_terms terms; /* its faults, [CH_FAULTS], are owned and page-locked */
+    pthread_mutex_t mutex;       /* calls are queued one at a time */
+    struct ch_turn own;          /* the stream of blocking calls */
+    const struct ch_wait_policy *policy; /* borrowed */
+    struct ch_wait_report *wait;         /* owned and page-locked: of kernels that wait */
+    struct ch_front *front;              /* owned */
 };
 
 /* Load the kernels, and determine how many CTAs of any of them run at the same time. PEs that
@@ -54,7 +54,7 @@ static chorus_status make_own(struct ch_gpu *gpu, bool is_early)
 }
 
 chorus_status ch_gpu_open(const struct ch_heap *heap, const struct ch_options *options,
-                          const struct ch_patience *patience, struct ch_gpu **gpu_out)
+                          const struct ch_wait_policy *policy, struct ch_gpu **gpu_out)
 {
     struct ch_gpu *gpu = calloc(1, sizeof(*gpu));
     chorus_status status;
@@ -62,7 +62,7 @@ chorus_status ch_gpu_open(const struct ch_heap *heap, const struct ch_options *o
 
     if (gpu == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the data of a GPU");
     gpu->heap = heap;
-    gpu->patience = patience;
+    gpu->policy = policy;
     gpu->terms.device = ch_heap_device(heap);
     gpu->terms.aborted = &ch_heap_door_on_device(heap)->aborted;
     gpu->terms.timeout_ns = options->timeout_ns;
@@ -111,7 +111,7 @@ chorus_status ch_gpu_drain(const struct ch_gpu *gpu)
 {
     const uint64_t now = ch_front_now(gpu->front);
 
-    CH_TRY(ch_drain_device(gpu->terms.device, gpu->patience));
+    CH_TRY(ch_drain_device(gpu->terms.device, gpu->policy));
     ch_front_forget_before(gpu->front, now);
     return CHORUS_OK;
 }
@@ -174,7 +174,7 @@ static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call
     const uint64_t last = call->team->last_run.stream;
     uint32_t ctas = 0;
 
-    CH_TRY(ch_fault_tell(gpu->terms.faults, gpu->terms.timeout_ns, call->team));
+    CH_TRY(ch_fault_report(gpu->terms.faults, gpu->terms.timeout_ns, call->team));
     CH_TRY(ch_turn_begin(gpu->heap, call->team, turn));
     if (turn->capture == 0 && last != 0 && last != turn->number)
         ch_front_follow(gpu->front, turn->number, last);
@@ -219,7 +219,7 @@ static chorus_status wait_for(const struct ch_gpu *gpu, const struct ch_turn *tu
     struct ch_front_view waits;
 
     ch_front_look(gpu->front, turn->number, &waits);
-    CH_TRY(ch_drain_stream(gpu->terms.device, gpu->patience, &waits, turn->stream));
+    CH_TRY(ch_drain_stream(gpu->terms.device, gpu->policy, &waits, turn->stream));
     ch_front_forget(gpu->front, &waits);
     return CHORUS_OK;
 }
@@ -228,9 +228,9 @@ chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call)
 {
     CH_TRY(enter_and_launch(gpu, call, &gpu->own));
     CH_TRY(wait_for(gpu, &gpu->own));
-    CH_TRY(ch_fault_tell(gpu->terms.faults, gpu->terms.timeout_ns, call->team));
+    CH_TRY(ch_fault_report(gpu->terms.faults, gpu->terms.timeout_ns, call->team));
     if (ch_coll_is_listed(call->algo->coll))
-        CH_TRY(ch_fault_tell_block(gpu->terms.faults, call->team));
+        CH_TRY(ch_fault_report_block(gpu->terms.faults, call->team));
     return ch_team_usable(call->team);
 }
 
@@ -286,9 +286,9 @@ chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct c
                        "the stream is in a capture, where nothing runs; end that first");
     CH_TRY(wait_for(gpu, &turn));
     for (uint32_t slot = 0; (team = ch_teams_next(teams, &slot)) != NULL; slot++) {
-        CH_TRY(ch_fault_tell(gpu->terms.faults, gpu->terms.timeout_ns, team));
-        CH_TRY(ch_fault_tell_block(gpu->terms.faults, team));
+        CH_TRY(ch_fault_report(gpu->terms.faults, gpu->terms.timeout_ns, team));
+        CH_TRY(ch_fault_report_block(gpu->terms.faults, team));
     }
-    CH_TRY(ch_fault_tell_wait(gpu->terms.faults));
+    CH_TRY(ch_fault_report_wait(gpu->terms.faults));
     return tell_wait(gpu);
 }

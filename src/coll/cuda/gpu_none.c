@@ -10,9 +10,9 @@ static chorus_status none(void)
 }
 
 chorus_status ch_gpu_open(const struct ch_heap *heap, const struct ch_options *options,
-                          const struct ch_patience *patience, struct ch_gpu **gpu_out)
+                          const struct ch_wait_policy *policy, struct ch_gpu **gpu_out)
 {
-    (void)heap, (void)options, (void)patience, (void)gpu_out;
+    (void)heap, (void)options, (void)policy, (void)gpu_out;
     return none();
 }
 

@@ -143,11 +143,11 @@ CH_FN struct ch_lanes ch_kernel_lanes(uint32_t most)
 CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type, int is_wide)
 {
     struct ch_dup *dup = ch_kernel_dup(a);
-    const struct ch_seat seat = {a->me,  a->n,     a->peers,      &a->layout, a->dst,
-                                 a->src, a->count, a->elem_bytes, type,       a->op};
+    const struct ch_pe_args pe_args = {a->me,  a->n,     a->peers,      &a->layout, a->dst,
+                                       a->src, a->count, a->elem_bytes, type,       a->op};
     struct ch_coll c;
 
-    ch_coll_init(&c, &seat, ch_part_of(&a->share, a->count, blockIdx.x), blockIdx.x, dup);
+    ch_coll_init(&c, &pe_args, ch_part_of(&a->share, a->count, blockIdx.x), blockIdx.x, dup);
     if (is_wide) c.sync_offset = ch_dup_offset(&a->layout, blockIdx.x);
     c.root = a->root;
     c.radix = a->radix;
@@ -194,14 +194,14 @@ CH_FN void ch_set_pattern(struct ch_coll *c, struct ch_pattern *pattern,
     {                                                                          \
         __shared__ struct ch_slot slots[CH_KERNEL_PES_MAX];                    \
         const struct ch_lanes block = ch_kernel_lanes(CH_LANES_##kind);        \
-        const struct ch_patience patience = {a.aborted, a.timeout_ns};         \
+        const struct ch_wait_policy policy = {a.aborted, a.timeout_ns};        \
         struct ch_coll c = ch_coll_of(&a, CHORUS_TYPE_##T, CH_IS_WIDE_##kind); \
         struct ch_pattern pattern;                                             \
         struct ch_unequal unequal;                                             \
         uint32_t late_peer = a.me;                                             \
         chorus_status st;                                                      \
                                                                                \
-        c.patience = &patience;                                                \
+        c.policy = &policy;                                                    \
         c.slots = slots;                                                       \
         c.late_peer = &late_peer;                                              \
         c.is_due = CH_IS_DUE_##kind;                                           \

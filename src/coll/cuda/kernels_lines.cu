@@ -60,7 +60,7 @@ CH_FN void ch_lines_write(struct ch_lines_pair *to, char *source, struct ch_lane
     }
 }
 
-CH_FN void ch_lines_send(const struct ch_lines_args *a, const struct ch_patience *p,
+CH_FN void ch_lines_send(const struct ch_lines_args *a, const struct ch_wait_policy *p,
                          uint32_t peer, struct ch_lanes g)
 {
     struct ch_lines_pair *mine = ch_lines_pair_of(a, a->me, peer);
@@ -71,7 +71,7 @@ CH_FN void ch_lines_send(const struct ch_lines_args *a, const struct ch_patience
         ch_lines_write(ch_lines_pair_of(a, peer, a->me), mine->source, g);
 }
 
-CH_FN void ch_lines_post(const struct ch_lines_args *a, const struct ch_patience *p,
+CH_FN void ch_lines_post(const struct ch_lines_args *a, const struct ch_wait_policy *p,
                          struct ch_lanes g)
 {
     struct ch_lines_pair *board = ch_lines_pair_of(a, a->me, a->me);
@@ -90,7 +90,7 @@ CH_FN int ch_lines_is_torn(const struct ch_value *v, uint32_t round, uint32_t la
 }
 
 /* Read all rounds from those lines, once `there` shows that the writer may begin. */
-CH_FN void ch_lines_take(const struct ch_lines_args *a, const struct ch_patience *p,
+CH_FN void ch_lines_take(const struct ch_lines_args *a, const struct ch_wait_policy *p,
                          struct ch_lines_pair *from, uint64_t *there, struct ch_lanes g)
 {
     struct ch_lines_found *found = &a->areas[a->me]->found;
@@ -98,7 +98,7 @@ CH_FN void ch_lines_take(const struct ch_lines_args *a, const struct ch_patience
     uint32_t late;
     struct ch_coll c = {};
 
-    c.patience = p;
+    c.policy = p;
     c.late_peer = &late;
     if (g.lane == 0) ch_word_store(there, 1, CH_CREDIT);
     for (uint32_t round = 0; round < CH_LINES_ROUNDS; round++) {
@@ -117,7 +117,7 @@ CH_FN void ch_lines_take(const struct ch_lines_args *a, const struct ch_patience
 }
 
 /* Store to a peer for as long as the test of lines takes. */
-CH_FN void ch_lines_keep_busy(const struct ch_lines_args *a, const struct ch_patience *p,
+CH_FN void ch_lines_keep_busy(const struct ch_lines_args *a, const struct ch_wait_policy *p,
                               uint32_t peer, struct ch_lanes g)
 {
     const struct ch_lines_pair *mine = ch_lines_pair_of(a, a->me, peer);
@@ -140,23 +140,23 @@ extern "C" __global__ void __launch_bounds__(CH_LINES_LANES)
     ch_k_lines(const __grid_constant__ struct ch_lines_args a)
 {
     const struct ch_lanes block = {threadIdx.x, blockDim.x};
-    const struct ch_patience patience = {a.aborted, a.timeout_ns};
+    const struct ch_wait_policy policy = {a.aborted, a.timeout_ns};
     const uint32_t others = a.n - 1, job = blockIdx.x / others;
     const uint32_t peer = (a.me + 1 + blockIdx.x % others) % a.n;
     struct ch_lines_pair *const mine = ch_lines_pair_of(&a, a.me, peer);
     struct ch_lines_pair *const theirs = ch_lines_pair_of(&a, peer, a.me);
 
     if (job == 0)
-        ch_lines_send(&a, &patience, peer, block);
+        ch_lines_send(&a, &policy, peer, block);
     else if (job == 1)
-        ch_lines_take(&a, &patience, mine, &theirs->words.takes, block);
+        ch_lines_take(&a, &policy, mine, &theirs->words.takes, block);
     else if (job == 2)
-        ch_lines_take(&a, &patience, ch_lines_pair_of(&a, peer, peer), &theirs->words.reads,
+        ch_lines_take(&a, &policy, ch_lines_pair_of(&a, peer, peer), &theirs->words.reads,
                       block);
     else if (blockIdx.x == 3 * others)
-        ch_lines_post(&a, &patience, block);
+        ch_lines_post(&a, &policy, block);
     else
-        ch_lines_keep_busy(&a, &patience, peer, block);
+        ch_lines_keep_busy(&a, &policy, peer, block);
 }
 
 int ch_lines_launch(void *stream, const struct ch_lines_args *args)

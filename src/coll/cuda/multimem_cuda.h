@@ -158,14 +158,14 @@ CH_FN void ch_multicast_store(const struct ch_coll *c, char *dst, const char *sr
 
 /* The words of all PEs, and this PE's own, which it does not read, become the maximum of their
  * values and `value`, which has the effect of a store, since words only grow. Pairs with
- * ch_hear_all. */
-CH_FN void ch_multicast_tell(const struct ch_coll *c, uint32_t word, uint64_t value,
-                             enum ch_sense sense, struct ch_lanes g)
+ * ch_await_all. */
+CH_FN void ch_multicast_signal(const struct ch_coll *c, uint32_t word, uint64_t value,
+                               enum ch_sense sense, struct ch_lanes g)
 {
     char *at = (char *)ch_word_at(c, c->me, word, c->me) + c->multicast;
 
     if (!c->is_sync_alike) {
-        ch_tell_all(c, word, value, sense, g);
+        ch_signal_all(c, word, value, sense, g);
         return;
     }
     ch_lanes_sync(g); /* other lanes' accesses precede the store */

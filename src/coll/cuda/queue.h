@@ -105,7 +105,7 @@ void ch_front_forget_before(struct ch_front *front, uint64_t number);
 /* All work of this process on the device, graphs included. ERR_TIMEOUT, ERR_ABORTED: it has not
  * ended. */
 CH_MUST_CHECK chorus_status ch_drain_device(const struct ch_device *device,
-                                            const struct ch_patience *patience);
+                                            const struct ch_wait_policy *policy);
 
 /*
  * The work of a cudaStream_t, which these waits hold up. ERR_ABORTED: the job is ending;
@@ -113,7 +113,7 @@ CH_MUST_CHECK chorus_status ch_drain_device(const struct ch_device *device,
  * of the program may take any time, and is not reported as a wait for other PEs.
  */
 CH_MUST_CHECK chorus_status ch_drain_stream(const struct ch_device *device,
-                                            const struct ch_patience *patience,
+                                            const struct ch_wait_policy *policy,
                                             const struct ch_front_view *waits, void *stream);
 
 /* --- reports of kernels, see front.c ------------------------------------------------------ */
@@ -128,14 +128,14 @@ int ch_fault_status(struct ch_kernel_fault *faults, const struct ch_team *team);
 
 /* The new report about the team, if there is one, with its message and the code of the team's
  * first failure. */
-CH_MUST_CHECK chorus_status ch_fault_tell(struct ch_kernel_fault *faults, uint64_t timeout_ns,
-                                          struct ch_team *team);
+CH_MUST_CHECK chorus_status ch_fault_report(struct ch_kernel_fault *faults, uint64_t timeout_ns,
+                                            struct ch_team *team);
 /* The same for kernels of the program: a wait for one of its words, or a call that returns
  * nothing. */
-CH_MUST_CHECK chorus_status ch_fault_tell_wait(struct ch_kernel_fault *faults);
+CH_MUST_CHECK chorus_status ch_fault_report_wait(struct ch_kernel_fault *faults);
 /* A block with two lengths, of an alltoallv on the team that was completed. The team can be
  * used further. */
-CH_MUST_CHECK chorus_status ch_fault_tell_block(struct ch_kernel_fault *faults,
-                                                const struct ch_team *team);
+CH_MUST_CHECK chorus_status ch_fault_report_block(struct ch_kernel_fault *faults,
+                                                  const struct ch_team *team);
 
 #endif /* CH_QUEUE_H */

@@ -266,7 +266,7 @@ static struct ch_coll coll_of(const struct ch_call *call, struct ch_dup *dup)
 {
     const struct ch_team *team = call->team;
     const struct ch_slice all = {0, call->asked->count};
-    const struct ch_seat seat = {
+    const struct ch_pe_args pe_args = {
         .me = team->me,
         .n = team->n,
         .peers = team->peers,
@@ -278,7 +278,7 @@ static struct ch_coll coll_of(const struct ch_call *call, struct ch_dup *dup)
     };
     struct ch_coll c;
 
-    ch_coll_init(&c, &seat, all, 0, dup);
+    ch_coll_init(&c, &pe_args, all, 0, dup);
     return c;
 }
 

@@ -193,7 +193,7 @@ static void *wait_for_device(void *arg)
 }
 
 static chorus_status describe_device(const struct ch_device *device,
-                                     const struct ch_patience *patience, chorus_status status)
+                                     const struct ch_wait_policy *policy, chorus_status status)
 {
     const struct ch_device_id *id = ch_device_id_of(device);
 
@@ -205,11 +205,11 @@ static chorus_status describe_device(const struct ch_device *device,
                    "work of this PE on GPU %d (%s) has not ended in %.3g s; does a stream wait "
                    "for a word that no PE stores to, or for an event? CHORUS_TIMEOUT must be "
                    "longer if it is correct",
-                   id->ordinal, id->name, (double)patience->timeout_ns / (double)CH_NS_PER_S);
+                   id->ordinal, id->name, (double)policy->timeout_ns / (double)CH_NS_PER_S);
 }
 
 chorus_status ch_drain_device(const struct ch_device *device,
-                              const struct ch_patience *patience)
+                              const struct ch_wait_policy *policy)
 {
     struct drain *drain = calloc(1, sizeof(*drain));
     chorus_status status = CHORUS_OK;
@@ -225,21 +225,21 @@ chorus_status ch_drain_device(const struct ch_device *device,
     }
     (void)pthread_detach(thread);
     while (status == CHORUS_OK && !__atomic_load_n(&drain->is_over, __ATOMIC_ACQUIRE))
-        status = ch_wait_slow(patience, &w);
-    ch_wait_end(patience, &w);
+        status = ch_wait_slow(policy, &w);
+    ch_wait_end(policy, &w);
     if (__atomic_exchange_n(&drain->is_over, 1, __ATOMIC_ACQ_REL)) {
         free(drain);
         return CHORUS_OK;
     }
-    return describe_device(device, patience, status);
+    return describe_device(device, policy, status);
 }
 
 /* --- waits for a stream ------------------------------------------------------------------- */
 struct stream_drain {
     const struct ch_device *device;
-    const struct ch_patience *given;
+    const struct ch_wait_policy *given;
     const struct ch_front_view *waits;
-    struct ch_patience patience; /* as given, but it warns only of waits that are not over */
+    struct ch_wait_policy policy; /* as given, but it warns only of waits that are not over */
 };
 
 /* A wait that is not over, or whose word has changed since; the word has *value_out. Null: all
@@ -272,8 +272,8 @@ static void warn_of_unmet(void *arg, uint64_t waited_ns)
 /* After a poll: CHORUS_OK to poll again. */
 static chorus_status go_on(const struct stream_drain *drain, struct ch_wait *w)
 {
-    const struct ch_patience *patience = &drain->patience;
-    const chorus_status status = ch_wait_slow(patience, w);
+    const struct ch_wait_policy *policy = &drain->policy;
+    const chorus_status status = ch_wait_slow(policy, w);
     const struct ch_front_wait *unmet = NULL;
     uint64_t value = 0;
 
@@ -282,7 +282,7 @@ static chorus_status go_on(const struct stream_drain *drain, struct ch_wait *w)
         return CH_FAIL(status, "work on the stream has not ended, and the job is ending");
     unmet = find_unmet(drain, &value);
     if (unmet == NULL) {
-        ch_wait_end(patience, w);
+        ch_wait_end(policy, w);
         *w = (struct ch_wait){0};
         return CHORUS_OK;
     }
@@ -291,7 +291,7 @@ static chorus_status go_on(const struct stream_drain *drain, struct ch_wait *w)
         "the stream has not ended in %.3g s: a wait on a stream is for the word at %p "
         "to be %s %" PRIu64 ", and it is %" PRIu64 "; does a PE store it, or must "
         "CHORUS_TIMEOUT be longer?",
-        (double)patience->timeout_ns / (double)CH_NS_PER_S, (const void *)unmet->word,
+        (double)policy->timeout_ns / (double)CH_NS_PER_S, (const void *)unmet->word,
         unmet->is_exact ? "equal to" : "at least", unmet->value, value);
 }
 
@@ -304,7 +304,7 @@ static chorus_status poll_stream(const struct stream_drain *drain, cudaStream_t 
 
     while ((error = cudaStreamQuery(stream)) == cudaErrorNotReady && status == CHORUS_OK)
         status = go_on(drain, &w);
-    ch_wait_end(&drain->patience, &w);
+    ch_wait_end(&drain->policy, &w);
     if (error == cudaErrorNotReady) {
         (void)cudaGetLastError();
         return status;
@@ -316,16 +316,16 @@ static chorus_status poll_stream(const struct stream_drain *drain, cudaStream_t 
 /* A stream may also be waited for while another stream of this thread is being captured: the
  * wait is then not part of the capture. */
 chorus_status ch_drain_stream(const struct ch_device *device,
-                              const struct ch_patience *patience,
+                              const struct ch_wait_policy *policy,
                               const struct ch_front_view *waits, void *stream)
 {
-    struct stream_drain drain = {device, patience, waits, *patience};
+    struct stream_drain drain = {device, policy, waits, *policy};
     const int before = ch_device_enter(device);
     cudaError_t error = cudaSuccess;
     chorus_status status = CHORUS_OK;
 
-    drain.patience.warn = warn_of_unmet;
-    drain.patience.warn_arg = &drain;
+    drain.policy.warn = warn_of_unmet;
+    drain.policy.warn_arg = &drain;
     if (waits->n != 0)
         status = poll_stream(&drain, stream);
     else

@@ -223,10 +223,10 @@ CH_SELDOM chorus_status ch_await_packet(const struct ch_coll *c, uint32_t peer,
     do
         st = w.start_ns != 0 && ch_differs_in_tag(ch_packet_flag(p), flag)
                  ? CHORUS_ERR_ARG
-                 : ch_wait_slow(c->patience, &w);
+                 : ch_wait_slow(c->policy, &w);
     while (!ch_packet_load(p, flag, data) && st == CHORUS_OK);
-    ch_wait_end(c->patience, &w);
-    if (st != CHORUS_OK) ch_is_late(c, peer);
+    ch_wait_end(c->policy, &w);
+    if (st != CHORUS_OK) ch_note_late(c, peer);
     return st;
 }
 
@@ -240,10 +240,10 @@ CH_SELDOM chorus_status ch_await_line(const struct ch_coll *c, uint32_t peer,
     do
         st = w.start_ns != 0 && ch_differs_in_tag(ch_line_flag(line), flag)
                  ? CHORUS_ERR_ARG
-                 : ch_wait_slow(c->patience, &w);
+                 : ch_wait_slow(c->policy, &w);
     while (!ch_line_load(line, bytes, flag, to) && st == CHORUS_OK);
-    ch_wait_end(c->patience, &w);
-    if (st != CHORUS_OK) ch_is_late(c, peer);
+    ch_wait_end(c->policy, &w);
+    if (st != CHORUS_OK) ch_note_late(c, peer);
     return st;
 }
 

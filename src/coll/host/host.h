@@ -17,22 +17,23 @@
 #include <stdint.h>
 
 /* --- the CTAs of a host, as threads that work on one call at a time ----------------------- */
-struct ch_crew;
+struct ch_workers;
 
-/* A crew for calls of up to `ctas` CTAs: the caller of ch_crew_run runs one of them, and
+/* A workers for calls of up to `ctas` CTAs: the caller of ch_workers_run runs one of them, and
  * threads, which the first run starts when it needs them, the others. pe is that of their log
  * lines. */
-CH_MUST_CHECK chorus_status ch_crew_create(uint32_t ctas, int pe, struct ch_crew **crew_out);
-void ch_crew_destroy(struct ch_crew *crew); /* null is a no-op */
+CH_MUST_CHECK chorus_status ch_workers_create(uint32_t ctas, int pe,
+                                              struct ch_workers **workers_out);
+void ch_workers_destroy(struct ch_workers *workers); /* null is a no-op */
 
 /*
- * Run work(arg, 0) .. work(arg, ctas - 1) in parallel; returns when all have. If the crew is
+ * Run work(arg, 0) .. work(arg, ctas - 1) in parallel; returns when all have. If the workers is
  * busy with another call, or threads cannot be created, they run one after another, in this
  * order, on this thread. This is only slower, since CTA i waits only for CTA i of the other
  * PEs.
  */
-void ch_crew_run(struct ch_crew *crew, uint32_t ctas, void (*work)(void *arg, uint32_t cta),
-                 void *arg);
+void ch_workers_run(struct ch_workers *workers, uint32_t ctas,
+                    void (*work)(void *arg, uint32_t cta), void *arg);
 
 /* --- one call ----------------------------------------------------------------------------- */
 /* A checked call and its plan. */
@@ -55,11 +56,11 @@ struct ch_call {
  * sets a message and makes the team unusable.
  */
 CH_MUST_CHECK chorus_status ch_call_run(const struct ch_call *call, uint64_t ticket,
-                                        struct ch_crew *crew);
+                                        struct ch_workers *workers);
 
 /* The same; ERR_ARG if the first source_bytes bytes of its source were written meanwhile. */
 CH_MUST_CHECK chorus_status ch_call_run_watched(struct ch_call *call, uint64_t ticket,
-                                                struct ch_crew *crew);
+                                                struct ch_workers *workers);
 
 /* Compute the hash of the source now. Earlier work of the program that writes it must be
  * complete. */

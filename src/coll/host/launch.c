@@ -85,7 +85,7 @@ static char nothing; /* replaces the buffers of a barrier: no offset can be adde
 static CH_COLD chorus_status make_ctas(struct ch_team *team)
 {
     struct cta *ctas = aligned_alloc(CH_CACHE_LINE_BYTES, team->n_dups * sizeof(*ctas));
-    const struct ch_seat seat = {
+    const struct ch_pe_args pe_args = {
         .me = team->me,
         .n = team->n,
         .peers = team->peers,
@@ -100,10 +100,10 @@ static CH_COLD chorus_status make_ctas(struct ch_team *team)
     for (uint32_t i = 0; i < team->n_dups; i++) {
         struct ch_coll *coll = &ctas[i].coll;
 
-        ch_coll_init(coll, &seat, (struct ch_slice){0, 0}, i, &team->dups[i]);
+        ch_coll_init(coll, &pe_args, (struct ch_slice){0, 0}, i, &team->dups[i]);
         coll->remotes = team->remotes;
         coll->levels = team->levels;
-        coll->patience = team->refusable;
+        coll->policy = team->refusable;
         coll->positions = team->dups[i].positions;
         coll->slots = team->dups[i].slots;
         ctas[i].algos = coll->remotes == NULL ? ch_host_mapped : ch_host_routed;
@@ -157,7 +157,7 @@ static struct ch_slice part_of(const struct ch_call *call, uint32_t cta)
     return ch_coll_is_uneven(call->asked->coll) ? whole : ch_part_of(&share, count, cta);
 }
 
-/* The function that the crew runs. */
+/* The function that the workers runs. */
 static void run_one_of(void *arg, uint32_t cta)
 {
     struct run *run = arg;
@@ -249,13 +249,13 @@ describe(const struct ch_call *call, chorus_status status, const struct cause *c
     const char *coll = ch_coll_names[call->algo->coll], *algo = call->algo->name;
     const unsigned me = team->members[team->me].world,
                    late = team->members[cause->late_peer].world;
-    const double seconds = (double)team->patience->timeout_ns / (double)CH_NS_PER_S;
+    const double seconds = (double)team->policy->timeout_ns / (double)CH_NS_PER_S;
     char doing[CH_DOING_TEXT_BYTES] = "a call", missing[CH_WHERE_BYTES];
     struct ch_called called = {.doing = {.team = team->number}};
 
     if (ch_team_is_refused(team)) return describe_refusal(team, coll);
     if (status == CHORUS_ERR_ABORTED) {
-        const char *why = ch_patience_why(team->patience);
+        const char *why = ch_wait_policy_why(team->policy);
 
         return CH_FAIL(CHORUS_ERR_ABORTED,
                        "%s %s: PE %u stopped waiting for PE %u: the job is ending%s%s", coll,
@@ -272,11 +272,11 @@ describe(const struct ch_call *call, chorus_status status, const struct cause *c
 }
 
 static __attribute__((noinline)) chorus_status
-run_ctas(const struct ch_call *call, struct ch_crew *crew, struct cause *cause)
+run_ctas(const struct ch_call *call, struct ch_workers *workers, struct cause *cause)
 {
     struct run run = {.call = call, .status = CHORUS_OK};
 
-    ch_crew_run(crew, call->ctas, run_one_of, &run);
+    ch_workers_run(workers, call->ctas, run_one_of, &run);
     *cause = run.cause;
     return run.status;
 }
@@ -298,7 +298,7 @@ static __attribute__((noinline)) void end_posts(const struct ch_team *team,
 }
 
 /* When it is the call's turn. A call that was queued before another one failed is not begun. */
-CH_FN chorus_status run_all(const struct ch_call *call, struct ch_crew *crew)
+CH_FN chorus_status run_all(const struct ch_call *call, struct ch_workers *workers)
 {
     const struct ch_slice whole = {0, call->asked->count};
     struct cause cause;
@@ -307,7 +307,8 @@ CH_FN chorus_status run_all(const struct ch_call *call, struct ch_crew *crew)
     CH_TRY(ch_team_usable(call->team));
     if (call->team->ctas == NULL) CH_TRY(make_ctas(call->team));
     cause.late_peer = call->team->me;
-    status = call->ctas == 1 ? run_cta(call, whole, 0, &cause) : run_ctas(call, crew, &cause);
+    status =
+        call->ctas == 1 ? run_cta(call, whole, 0, &cause) : run_ctas(call, workers, &cause);
     if (status == CHORUS_OK) return CHORUS_OK;
     end_posts(call->team, status);
     status = describe(call, status, &cause);
@@ -332,11 +333,12 @@ CH_FN chorus_status begin_turn(const struct ch_call *call, uint64_t ticket)
     return status;
 }
 
-chorus_status ch_call_run(const struct ch_call *call, uint64_t ticket, struct ch_crew *crew)
+chorus_status ch_call_run(const struct ch_call *call, uint64_t ticket,
+                          struct ch_workers *workers)
 {
     chorus_status status = begin_turn(call, ticket);
 
-    if (status == CHORUS_OK) status = run_all(call, crew);
+    if (status == CHORUS_OK) status = run_all(call, workers);
     return end_turn(call, status);
 }
 
@@ -362,12 +364,12 @@ void ch_call_watch(struct ch_call *call)
     call->is_summed = true;
 }
 
-static chorus_status run_watched(struct ch_call *call, struct ch_crew *crew)
+static chorus_status run_watched(struct ch_call *call, struct ch_workers *workers)
 {
     const void *source = call->asked->source;
 
     if (!call->is_summed) ch_call_watch(call);
-    CH_TRY(run_all(call, crew));
+    CH_TRY(run_all(call, workers));
     if (sum_of(source, call->source_bytes) == call->source_sum) return CHORUS_OK;
     return CH_FAIL(
         CHORUS_ERR_ARG,
@@ -375,10 +377,11 @@ static chorus_status run_watched(struct ch_call *call, struct ch_crew *crew)
         ch_coll_names[call->algo->coll], source, call->source_bytes);
 }
 
-chorus_status ch_call_run_watched(struct ch_call *call, uint64_t ticket, struct ch_crew *crew)
+chorus_status ch_call_run_watched(struct ch_call *call, uint64_t ticket,
+                                  struct ch_workers *workers)
 {
     chorus_status status = begin_turn(call, ticket);
 
-    if (status == CHORUS_OK) status = run_watched(call, crew);
+    if (status == CHORUS_OK) status = run_watched(call, workers);
     return end_turn(call, status);
 }

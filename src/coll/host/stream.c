@@ -27,14 +27,14 @@ struct item {
 
 struct chorus_stream {
     pthread_t thread;
-    pthread_mutex_t mutex;   /* guards all below but crew */
+    pthread_mutex_t mutex;   /* guards all below but workers */
     pthread_cond_t queued;   /* signalled when a call was queued, or at the end */
     pthread_cond_t finished; /* signalled when a call has ended */
     uint64_t pushed, done;   /* numbers of calls since the beginning */
     bool is_closing;
     chorus_status status; /* the first failure since the last synchronize */
     char message[MESSAGE_BYTES];
-    struct ch_crew *crew; /* used only by the thread */
+    struct ch_workers *workers; /* used only by the thread */
     int pe;
     struct item items[CH_STREAM_DEPTH]; /* call i at i % CH_STREAM_DEPTH */
 };
@@ -52,8 +52,8 @@ static chorus_status run_item(const struct chorus_stream *stream, struct item *i
     if (item->run != NULL) return item->run(item->task);
     ch_record_mark(item->call.team->record, item->call.index, CH_ENTRY_RUNNING);
     return item->call.source_bytes != 0
-               ? ch_call_run_watched(&item->call, item->ticket, stream->crew)
-               : ch_call_run(&item->call, item->ticket, stream->crew);
+               ? ch_call_run_watched(&item->call, item->ticket, stream->workers)
+               : ch_call_run(&item->call, item->ticket, stream->workers);
 }
 
 static void *stream_main(void *arg)
@@ -84,7 +84,7 @@ static void *stream_main(void *arg)
 
 static void free_stream(struct chorus_stream *stream)
 {
-    ch_crew_destroy(stream->crew);
+    ch_workers_destroy(stream->workers);
     (void)pthread_cond_destroy(&stream->finished);
     (void)pthread_cond_destroy(&stream->queued);
     (void)pthread_mutex_destroy(&stream->mutex);
@@ -101,7 +101,7 @@ chorus_status ch_stream_create(uint32_t ctas, int pe, struct chorus_stream **str
     (void)pthread_mutex_init(&stream->mutex, NULL);
     (void)pthread_cond_init(&stream->queued, NULL);
     (void)pthread_cond_init(&stream->finished, NULL);
-    status = ch_crew_create(ctas, pe, &stream->crew);
+    status = ch_workers_create(ctas, pe, &stream->workers);
     if (status == CHORUS_OK && pthread_create(&stream->thread, NULL, stream_main, stream) != 0)
         status = CH_FAIL(CHORUS_ERR_SYSTEM, "cannot start a stream's thread");
     if (status != CHORUS_OK) {

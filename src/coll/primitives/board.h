@@ -33,7 +33,7 @@ CH_FN chorus_status ch_board_wait_for_credits(const struct ch_coll *c, enum ch_c
     chorus_status st;
 
     if (end - own->freed <= cells) return CHORUS_OK;
-    st = ch_hear_all(c, CH_WORD_READ + kind, end - cells, g);
+    st = ch_await_all(c, CH_WORD_READ + kind, end - cells, g);
     if (st != CHORUS_OK || g.lane != 0) return st;
     for (uint32_t k = 1; k < c->n; k++)
         least = ch_min(least, ch_credit(c, ch_after(c, k), CH_WORD_READ + kind));
@@ -78,7 +78,7 @@ CH_FN chorus_status ch_post(const struct ch_coll *c, enum ch_cell kind, const ch
         ch_word_store(ch_word_at(c, c->me, CH_WORD_FILLED, c->me), ch_tagged(c, m.end),
                       CH_DATA);
     for (uint32_t k = 1; k < c->n; k++)
-        ch_notify(c->patience, c->peers[ch_after(c, k)].door);
+        ch_notify(c->policy, c->peers[ch_after(c, k)].door);
     return CHORUS_OK;
 }
 
@@ -90,7 +90,7 @@ CH_FN chorus_status ch_posted(const struct ch_coll *c, enum ch_cell kind, uint32
     chorus_status st = ch_standing(c);
 
     if (kind != CH_CELL_simple || st != CHORUS_OK) return st;
-    if (g.lane == 0) st = ch_listen_at(c, owner, CH_WORD_FILLED, word, end);
+    if (g.lane == 0) st = ch_lane_await_at(c, owner, CH_WORD_FILLED, word, end);
     return ch_agree(st, g);
 }
 
@@ -105,7 +105,8 @@ CH_FN void ch_board_taken(const struct ch_coll *c, enum ch_cell kind, uint32_t o
     positions->read = m.end;
     if (m.end - positions->read_told < ((uint64_t)1 << c->layout->cells_log2[kind]) / 4) return;
     positions->read_told = m.end;
-    ch_say(c, owner, CH_WORD_READ + kind, m.end, CH_CREDIT); /* pairs with the wait for room */
+    /* Pairs with the wait for room. */
+    ch_lane_signal(c, owner, CH_WORD_READ + kind, m.end, CH_CREDIT);
 }
 
 /* Read the next message of the owner's board, of `bytes`, into dst of this PE. */

@@ -17,8 +17,8 @@ CH_FN chorus_status ch_engine_enter(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_epoch(c, g);
 
-    ch_tell_all(c, CH_WORD_READY, epoch, CH_CREDIT, g);
-    return ch_hear_all(c, CH_WORD_READY, epoch, g);
+    ch_signal_all(c, CH_WORD_READY, epoch, CH_CREDIT, g);
+    return ch_await_all(c, CH_WORD_READY, epoch, g);
 }
 
 /* After the copies of ch_engine_enter's call: all PEs have made their copies. */
@@ -26,8 +26,8 @@ CH_FN chorus_status ch_engine_leave(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = *c->epoch;
 
-    ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
-    return ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
+    ch_signal_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    return ch_await_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
 }
 
 /* A PE's copy of a block to the k-th PE after it. */

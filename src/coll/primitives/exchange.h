@@ -19,7 +19,7 @@
  * The data that a lane sends, a batch at a time, to one PE after another. All addresses are
  * computed before the first load, so that a small call only waits for its loads.
  */
-struct ch_gift {
+struct ch_contribution {
     const char *src; /* PE p's message is at src + p * step */
     size_t step, bytes;
     struct ch_turns turns; /* the PEs of this lane */
@@ -34,44 +34,48 @@ struct ch_gift {
     int is_sent;   /* and that those of PEs that are not mapped were sent */
 };
 
-CH_FN void ch_gift_to(const struct ch_coll *c, enum ch_cell kind, struct ch_gift *gift)
+CH_FN void ch_contribution_to(const struct ch_coll *c, enum ch_cell kind,
+                              struct ch_contribution *contribution)
 {
     const struct ch_pes others = ch_others(c);
-    const uint32_t pe = ch_pe(c, others, gift->i);
+    const uint32_t pe = ch_pe(c, others, contribution->i);
 
-    gift->from = gift->src + pe * gift->step;
-    gift->to = ch_slots_of(c, kind, pe, c->me);
-    gift->batch = ch_batch_first(kind, gift->from, gift->i < others.count ? gift->bytes : 0,
-                                 gift->turns.lanes);
+    contribution->from = contribution->src + pe * contribution->step;
+    contribution->to = ch_slots_of(c, kind, pe, c->me);
+    contribution->batch = ch_batch_first(
+        kind, contribution->from, contribution->i < others.count ? contribution->bytes : 0,
+        contribution->turns.lanes);
 }
 
 /* The messages of `bytes` at src + p * step to each other PE p. */
-CH_FN struct ch_gift ch_gift_of(const struct ch_coll *c, enum ch_cell kind, const char *src,
-                                size_t step, size_t bytes, struct ch_lanes g)
+CH_FN struct ch_contribution ch_contribution_of(const struct ch_coll *c, enum ch_cell kind,
+                                                const char *src, size_t step, size_t bytes,
+                                                struct ch_lanes g)
 {
-    struct ch_gift gift;
+    struct ch_contribution contribution;
 
-    gift.src = src;
-    gift.step = step;
-    gift.bytes = bytes;
-    gift.turns = ch_turns_of(ch_others(c).count, g);
-    gift.i = gift.turns.first;
-    gift.is_padded = 0;
-    gift.data_bytes = 0;
-    gift.is_lent = 0;
-    gift.is_stored = 0;
-    gift.is_sent = 0;
-    ch_gift_to(c, kind, &gift);
-    return gift;
+    contribution.src = src;
+    contribution.step = step;
+    contribution.bytes = bytes;
+    contribution.turns = ch_turns_of(ch_others(c).count, g);
+    contribution.i = contribution.turns.first;
+    contribution.is_padded = 0;
+    contribution.data_bytes = 0;
+    contribution.is_lent = 0;
+    contribution.is_stored = 0;
+    contribution.is_sent = 0;
+    ch_contribution_to(c, kind, &contribution);
+    return contribution;
 }
 
-CH_FN int ch_gift_more(const struct ch_coll *c, enum ch_cell kind, struct ch_gift *gift)
+CH_FN int ch_contribution_more(const struct ch_coll *c, enum ch_cell kind,
+                               struct ch_contribution *contribution)
 {
-    ch_batch_next(&gift->batch);
-    if (ch_batch_more(&gift->batch)) return 1;
-    gift->i += gift->turns.step;
-    if (gift->i >= ch_others(c).count) return 0;
-    ch_gift_to(c, kind, gift);
+    ch_batch_next(&contribution->batch);
+    if (ch_batch_more(&contribution->batch)) return 1;
+    contribution->i += contribution->turns.step;
+    if (contribution->i >= ch_others(c).count) return 0;
+    ch_contribution_to(c, kind, contribution);
     return 1;
 }
 
@@ -82,93 +86,100 @@ CH_FN size_t ch_data_before(const char *end, const char *from, size_t bytes)
 }
 
 /* v = its first batch. */
-CH_FN void ch_gift_load(struct ch_value *v, const struct ch_gift *gift)
+CH_FN void ch_contribution_load(struct ch_value *v, const struct ch_contribution *contribution)
 {
-    if (gift->is_padded)
-        ch_value_load_padded(
-            v, gift->from,
-            ch_data_before(gift->src + gift->data_bytes, gift->from, gift->bytes),
-            &gift->batch);
+    if (contribution->is_padded)
+        ch_value_load_padded(v, contribution->from,
+                             ch_data_before(contribution->src + contribution->data_bytes,
+                                            contribution->from, contribution->bytes),
+                             &contribution->batch);
     else
-        ch_value_load(v, gift->from, &gift->batch);
+        ch_value_load(v, contribution->from, &contribution->batch);
 }
 
 /* v = its next batch. */
-CH_FN void ch_gift_load_more(struct ch_value *v, const struct ch_gift *gift)
+CH_FN void ch_contribution_load_more(struct ch_value *v,
+                                     const struct ch_contribution *contribution)
 {
-    if (gift->is_padded)
-        ch_gift_load(v, gift);
+    if (contribution->is_padded)
+        ch_contribution_load(v, contribution);
     else
-        ch_value_load_more(v, gift->from, &gift->batch);
+        ch_value_load_more(v, contribution->from, &contribution->batch);
 }
 
 /* Store v as packets or lines, after exchange `last`, unless the call is refused. */
 CH_FN void ch_give_batch(enum ch_cell kind, uint64_t last, uint64_t refused,
-                         const struct ch_value *v, const struct ch_gift *gift)
+                         const struct ch_value *v, const struct ch_contribution *contribution)
 {
-    const struct ch_slot slot = ch_slot_at(gift->to, ch_later(last) + 1);
+    const struct ch_slot slot = ch_slot_at(contribution->to, ch_later(last) + 1);
 
-    if (ch_later(refused) == 0) ch_value_send(kind, slot.memory, v, &gift->batch, slot.flag);
+    if (ch_later(refused) == 0)
+        ch_value_send(kind, slot.memory, v, &contribution->batch, slot.flag);
 }
 
 /* Send all batches; the first is loaded already. That load precedes the loop, since ptxas waits
  * for all loads at the beginning of a loop. */
 CH_FN void ch_give_cells(const struct ch_coll *c, enum ch_cell kind, uint64_t last,
-                         uint64_t refused, struct ch_value *v, struct ch_gift gift)
+                         uint64_t refused, struct ch_value *v,
+                         struct ch_contribution contribution)
 {
-    ch_give_batch(kind, last, refused, v, &gift);
-    while (ch_gift_more(c, kind, &gift)) {
-        ch_gift_load_more(v, &gift);
-        ch_give_batch(kind, last, refused, v, &gift);
+    ch_give_batch(kind, last, refused, v, &contribution);
+    while (ch_contribution_more(c, kind, &contribution)) {
+        ch_contribution_load_more(v, &contribution);
+        ch_give_batch(kind, last, refused, v, &contribution);
     }
 }
 
-CH_FN void ch_give_plain(const struct ch_coll *c, uint64_t last, const struct ch_gift *gift)
+CH_FN void ch_give_plain(const struct ch_coll *c, uint64_t last,
+                         const struct ch_contribution *contribution)
 {
     const struct ch_pes others = ch_others(c);
 
-    for (uint32_t i = gift->turns.first; i < others.count; i += gift->turns.step) {
+    for (uint32_t i = contribution->turns.first; i < others.count;
+         i += contribution->turns.step) {
         const uint32_t pe = ch_pe(c, others, i);
         const struct ch_slot_pair slots = ch_slots_of(c, CH_CELL_simple, pe, c->me);
 
-        if (gift->is_lent && !ch_is_mapped(c, pe)) continue;
-        ch_copy(ch_slot_at(slots, last + 1).memory, gift->src + pe * gift->step, gift->bytes,
-                gift->turns.lanes);
+        if (contribution->is_lent && !ch_is_mapped(c, pe)) continue;
+        ch_copy(ch_slot_at(slots, last + 1).memory, contribution->src + pe * contribution->step,
+                contribution->bytes, contribution->turns.lanes);
     }
 }
 
 /* Where the plain data for a PE are, which lanes have stored at `to` or lend. */
-CH_FN const char *ch_gift_at(const struct ch_gift *gift, uint32_t pe, const char *to)
+CH_FN const char *ch_contribution_at(const struct ch_contribution *contribution, uint32_t pe,
+                                     const char *to)
 {
-    return gift->is_lent ? gift->src + pe * gift->step : to;
+    return contribution->is_lent ? contribution->src + pe * contribution->step : to;
 }
 
 /* One lane: send a PE that is not mapped its plain data of the exchange after `last`. */
-CH_FN void ch_give_send(const struct ch_coll *c, uint64_t last, const struct ch_gift *gift,
-                        uint32_t pe)
+CH_FN void ch_give_send(const struct ch_coll *c, uint64_t last,
+                        const struct ch_contribution *contribution, uint32_t pe)
 {
     char *to = ch_slot_at(ch_slots_of(c, CH_CELL_simple, pe, c->me), last + 1).memory;
 
-    ch_sync_put(c, pe, to, ch_gift_at(gift, pe, to), gift->bytes);
+    ch_sync_put(c, pe, to, ch_contribution_at(contribution, pe, to), contribution->bytes);
 }
 
 /* One lane: announce it to a PE; if it is not mapped and they were not sent, with the data. */
-CH_FN void ch_give_signal(const struct ch_coll *c, uint64_t last, const struct ch_gift *gift,
-                          uint32_t pe)
+CH_FN void ch_give_signal(const struct ch_coll *c, uint64_t last,
+                          const struct ch_contribution *contribution, uint32_t pe)
 {
     char *to = ch_slot_at(ch_slots_of(c, CH_CELL_simple, pe, c->me), last + 1).memory;
 
-    if (gift->is_sent)
-        ch_say(c, pe, CH_WORD_GIVEN, last + 1, CH_DATA);
+    if (contribution->is_sent)
+        ch_lane_signal(c, pe, CH_WORD_GIVEN, last + 1, CH_DATA);
     else
-        ch_sync_put_signal(c, pe, to, ch_gift_at(gift, pe, to), gift->bytes, CH_WORD_GIVEN,
-                           last + 1);
+        ch_sync_put_signal(c, pe, to, ch_contribution_at(contribution, pe, to),
+                           contribution->bytes, CH_WORD_GIVEN, last + 1);
 }
 
 /* Send each other PE its message, in the next exchange of this protocol, whose number is
  * stored. Sources that are not lent may be reused on return. */
 CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
-                            const struct ch_gift *gift, uint64_t *exchange, struct ch_lanes g)
+                            const struct ch_contribution *contribution, uint64_t *exchange,
+                            struct ch_lanes g)
 {
     const struct ch_pes others = ch_others(c);
     struct ch_value v;
@@ -178,15 +189,15 @@ CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
     /* Inside kernels the wait for the number is here, so v is loaded before; after a kernel's
      * wait, the compiler issues all three loads together if that of v is last, and if nothing
      * before it needs the other two. */
-    if (kind != CH_CELL_simple && !c->is_due) ch_gift_load(&v, gift);
+    if (kind != CH_CELL_simple && !c->is_due) ch_contribution_load(&v, contribution);
     last = ch_last(c, kind, g);
     mark = ch_mark(c);
-    if (kind != CH_CELL_simple && c->is_due) ch_gift_load(&v, gift);
+    if (kind != CH_CELL_simple && c->is_due) ch_contribution_load(&v, contribution);
     refused = mark | (kind == CH_CELL_ll ? ch_later(last) & CH_TAKEN : 0);
     if (kind != CH_CELL_simple)
-        ch_give_cells(c, kind, last, refused, &v, *gift);
-    else if (refused == 0 && !gift->is_stored)
-        ch_give_plain(c, last, gift);
+        ch_give_cells(c, kind, last, refused, &v, *contribution);
+    else if (refused == 0 && !contribution->is_stored)
+        ch_give_plain(c, last, contribution);
     st = ch_agree_on(c, ch_may_exchange(kind, last, mark), g); /* all lanes have sent */
     if (st != CHORUS_OK) return st;
     *exchange = last + 1;
@@ -195,12 +206,12 @@ CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
         const uint32_t pe = ch_pe(c, others, i);
 
         if (kind == CH_CELL_simple) {
-            if (gift->is_sent)
-                ch_say(c, pe, CH_WORD_GIVEN, last + 1, CH_DATA);
+            if (contribution->is_sent)
+                ch_lane_signal(c, pe, CH_WORD_GIVEN, last + 1, CH_DATA);
             else
-                ch_give_signal(c, last, gift, pe);
+                ch_give_signal(c, last, contribution, pe);
         } else {
-            ch_notify(c->patience, c->peers[pe].door);
+            ch_notify(c->policy, c->peers[pe].door);
         }
     }
     return CHORUS_OK;
@@ -217,7 +228,7 @@ CH_FN chorus_status ch_meet(const struct ch_coll *c, enum ch_cell kind, uint64_t
 
     if (st != CHORUS_OK) return st;
     *exchange = last + 1;
-    ch_say_all(c, CH_WORD_MET, last + 1, sense, g);
+    ch_lanes_signal_all(c, CH_WORD_MET, last + 1, sense, g);
     ch_last_is(c, kind, last + 1, g);
     return CHORUS_OK;
 }
@@ -298,15 +309,17 @@ struct ch_exchange {
     size_t dst_step;
 };
 
-/* The gift for the chunk at byte `at`. */
-CH_FN struct ch_gift ch_exchange_gift(const struct ch_coll *c, enum ch_cell kind,
-                                      const struct ch_exchange *x, size_t at, struct ch_lanes g)
+/* The contribution for the chunk at byte `at`. */
+CH_FN struct ch_contribution ch_exchange_contribution(const struct ch_coll *c,
+                                                      enum ch_cell kind,
+                                                      const struct ch_exchange *x, size_t at,
+                                                      struct ch_lanes g)
 {
-    struct ch_gift gift =
-        ch_gift_of(c, kind, x->src + at, x->src_step, ch_part(c, kind, at), g);
+    struct ch_contribution contribution =
+        ch_contribution_of(c, kind, x->src + at, x->src_step, ch_part(c, kind, at), g);
 
-    if (kind == CH_CELL_simple) gift.is_lent = ch_is_lent(c, gift.bytes);
-    return gift;
+    if (kind == CH_CELL_simple) contribution.is_lent = ch_is_lent(c, contribution.bytes);
+    return contribution;
 }
 
 /* Before and after the wait for messages that are lent: those from PEs that are not mapped may
@@ -336,57 +349,58 @@ CH_FN void ch_gather_posted(const struct ch_coll *c, char *dst, size_t step, str
 }
 
 /* Wait for the plain data of all PEs in the exchange for the chunk at byte `at`. */
-CH_FN chorus_status ch_exchange_hear(const struct ch_coll *c, const struct ch_exchange *x,
-                                     uint64_t exchange, size_t at, size_t bytes,
-                                     struct ch_lanes g)
+CH_FN chorus_status ch_exchange_await(const struct ch_coll *c, const struct ch_exchange *x,
+                                      uint64_t exchange, size_t at, size_t bytes,
+                                      struct ch_lanes g)
 {
     const int is_posted = !x->is_combined && ch_is_lent(c, bytes);
     chorus_status st;
 
     if (is_posted) ch_gather_post(c, exchange, c->dst + at, x->dst_step, bytes, g);
-    st = ch_hear_all(c, CH_WORD_GIVEN, exchange, g);
+    st = ch_await_all(c, CH_WORD_GIVEN, exchange, g);
     if (is_posted) ch_gather_posted(c, c->dst + at, x->dst_step, g);
     return st;
 }
 
 /*
- * Wait for the plain data of all PEs in the exchange for the chunk at byte `at`, which *gift
- * describes. A PE that has sent it has read the previous exchange, so the next chunk is stored
- * into the slots of that one: it is in flight while this PE reads, and is announced after this
- * PE has read. Over a network, a message that the receiver does not combine is sent later, when
- * the receiver is likely to have said where in dst it is to be stored.
+ * Wait for the plain data of all PEs in the exchange for the chunk at byte `at`, which
+ * *contribution describes. A PE that has sent it has read the previous exchange, so the next
+ * chunk is stored into the slots of that one: it is in flight while this PE reads, and is
+ * announced after this PE has read. Over a network, a message that the receiver does not
+ * combine is sent later, when the receiver is likely to have said where in dst it is to be
+ * stored.
  */
 CH_FN chorus_status ch_exchange_plain(const struct ch_coll *c, const struct ch_exchange *x,
-                                      uint64_t exchange, size_t at, struct ch_gift *gift,
-                                      struct ch_lanes g)
+                                      uint64_t exchange, size_t at,
+                                      struct ch_contribution *contribution, struct ch_lanes g)
 {
-    const size_t bytes = gift->bytes;
-    chorus_status st = ch_exchange_hear(c, x, exchange, at, bytes, g);
+    const size_t bytes = contribution->bytes;
+    chorus_status st = ch_exchange_await(c, x, exchange, at, bytes, g);
 
     if (st == CHORUS_OK) st = ch_flush_lent(c, bytes, g);
     if (st != CHORUS_OK || at + bytes >= ch_bytes(c)) return st;
-    *gift = ch_exchange_gift(c, CH_CELL_simple, x, at + bytes, g);
-    ch_give_plain(c, exchange, gift);
-    gift->is_stored = 1;
-    gift->is_sent = x->is_combined && !ch_is_all_mapped(c);
-    if (!gift->is_sent) return CHORUS_OK;
+    *contribution = ch_exchange_contribution(c, CH_CELL_simple, x, at + bytes, g);
+    ch_give_plain(c, exchange, contribution);
+    contribution->is_stored = 1;
+    contribution->is_sent = x->is_combined && !ch_is_all_mapped(c);
+    if (!contribution->is_sent) return CHORUS_OK;
     ch_lanes_sync(g); /* all lanes have stored their share */
     for (uint32_t i = g.lane; i < ch_others(c).count; i += g.width)
-        ch_give_send(c, exchange, gift, ch_pe(c, ch_others(c), i));
+        ch_give_send(c, exchange, contribution, ch_pe(c, ch_others(c), i));
     return CHORUS_OK;
 }
 
-/* The chunk at byte `at`, which the gift describes, and then the next chunk's. */
+/* The chunk at byte `at`, which the contribution describes, and then the next chunk's. */
 CH_FN chorus_status ch_exchange_chunk(const struct ch_coll *c, enum ch_cell kind,
                                       const struct ch_exchange *x, size_t at,
-                                      struct ch_gift *gift, struct ch_lanes g)
+                                      struct ch_contribution *contribution, struct ch_lanes g)
 {
-    const size_t bytes = gift->bytes;
+    const size_t bytes = contribution->bytes;
     uint64_t exchange;
-    chorus_status st = ch_give(c, kind, gift, &exchange, g);
+    chorus_status st = ch_give(c, kind, contribution, &exchange, g);
 
     if (st == CHORUS_OK && kind == CH_CELL_simple)
-        st = ch_exchange_plain(c, x, exchange, at, gift, g);
+        st = ch_exchange_plain(c, x, exchange, at, contribution, g);
     if (st != CHORUS_OK) return st;
     if (x->is_combined)
         st = ch_gather_combined(c, kind, exchange, c->dst + at, x->own + at, bytes, g);
@@ -397,7 +411,7 @@ CH_FN chorus_status ch_exchange_chunk(const struct ch_coll *c, enum ch_cell kind
     if (kind != CH_CELL_simple && !CH_INSIDE_KERNELS && st == CHORUS_OK &&
         at + bytes < ch_bytes(c)) {
         g.lane = (uint32_t)ch_later(g.lane); /* divided anew: what is kept takes registers */
-        *gift = ch_exchange_gift(c, kind, x, at + bytes, g);
+        *contribution = ch_exchange_contribution(c, kind, x, at + bytes, g);
     }
     return st;
 }
@@ -406,13 +420,15 @@ CH_FN chorus_status ch_exchange_chunk(const struct ch_coll *c, enum ch_cell kind
 CH_FN chorus_status ch_exchange_all(const struct ch_coll *c, enum ch_cell kind,
                                     struct ch_exchange x, struct ch_lanes g)
 {
-    struct ch_gift gift = ch_exchange_gift(c, kind, &x, 0, g);
+    struct ch_contribution contribution = ch_exchange_contribution(c, kind, &x, 0, g);
 
-    ch_begin(c, (uintptr_t)gift.from | (uintptr_t)gift.to.even | gift.to.odd, &gift.batch);
+    ch_begin(
+        c, (uintptr_t)contribution.from | (uintptr_t)contribution.to.even | contribution.to.odd,
+        &contribution.batch);
     /* An empty exchange would not confirm that the others have read theirs. */
     for (size_t at = 0; at < ch_bytes(c);) {
-        const size_t bytes = gift.bytes;
-        const chorus_status st = ch_exchange_chunk(c, kind, &x, at, &gift, g);
+        const size_t bytes = contribution.bytes;
+        const chorus_status st = ch_exchange_chunk(c, kind, &x, at, &contribution, g);
 
         if (st != CHORUS_OK) return st;
         at += bytes;

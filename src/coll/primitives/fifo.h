@@ -60,7 +60,7 @@ CH_FN chorus_status ch_wait_for_credits(const struct ch_coll *c, enum ch_cell ki
     chorus_status st;
 
     if (end - positions->freed <= cells) return CHORUS_OK;
-    st = ch_listen(c, peer, CH_WORD_TAKEN + kind, end - cells); /* pairs with ch_taken */
+    st = ch_lane_await(c, peer, CH_WORD_TAKEN + kind, end - cells); /* pairs with ch_taken */
     positions->freed = ch_credit(c, peer, CH_WORD_TAKEN + kind);
     return st;
 }
@@ -94,7 +94,7 @@ CH_FN chorus_status ch_slot_from(const struct ch_coll *c, enum ch_cell kind, uin
     *slot = ch_slot_of(m);
     ch_positions_of(c, kind, peer)->taken = m.end;
     if (kind != CH_CELL_simple) return CHORUS_OK;
-    return ch_listen(c, peer, CH_WORD_FILLED, m.end); /* pairs with ch_announce */
+    return ch_lane_await(c, peer, CH_WORD_FILLED, m.end); /* pairs with ch_announce */
 }
 
 /* One lane: announce that the message of `bytes` to `peer` is in its FIFO or, if it is lent, at
@@ -105,7 +105,7 @@ CH_FN void ch_announce(const struct ch_coll *c, enum ch_cell kind, uint32_t peer
     if (kind == CH_CELL_simple) {
         ch_sync_put_signal(c, peer, slot->memory, from, bytes, CH_WORD_FILLED, slot->end);
     } else {
-        ch_notify(c->patience, c->peers[peer].door);
+        ch_notify(c->policy, c->peers[peer].door);
     }
 }
 
@@ -119,7 +119,7 @@ CH_FN void ch_taken(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
 
     if (slot->end - positions->told < ((uint64_t)1 << c->layout->cells_log2[kind]) / 4) return;
     positions->told = slot->end;
-    ch_say(c, peer, CH_WORD_TAKEN + kind, slot->end, CH_CREDIT);
+    ch_lane_signal(c, peer, CH_WORD_TAKEN + kind, slot->end, CH_CREDIT);
 }
 
 /* Store packets or lines into the slots of a set. */

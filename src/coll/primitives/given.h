@@ -40,13 +40,14 @@ CH_FN chorus_status ch_give_words(const struct ch_coll *c, struct ch_words words
                                   uint64_t *exchange, struct ch_lanes g)
 {
     const size_t bytes = (words.second != NULL ? 2 : 1) * sizeof(uint64_t);
-    struct ch_gift gift = ch_gift_of(c, CH_CELL_simple, c->src, 0, bytes, g);
+    struct ch_contribution contribution =
+        ch_contribution_of(c, CH_CELL_simple, c->src, 0, bytes, g);
     chorus_status st;
 
-    gift.is_stored = 1;
+    contribution.is_stored = 1;
     if (ch_mark(c) == 0) ch_store_words(c, words, ch_last(c, CH_CELL_simple, g) + 1, g);
-    st = ch_give(c, CH_CELL_simple, &gift, exchange, g);
-    return st == CHORUS_OK ? ch_hear_all(c, CH_WORD_GIVEN, *exchange, g) : st;
+    st = ch_give(c, CH_CELL_simple, &contribution, exchange, g);
+    return st == CHORUS_OK ? ch_await_all(c, CH_WORD_GIVEN, *exchange, g) : st;
 }
 
 /* Word i that `peer`, another PE, sent. */
@@ -67,7 +68,7 @@ CH_FN chorus_status ch_compare_counts(const struct ch_coll *c, struct ch_unequal
     if (block.sent == block.expected) return CHORUS_OK;
     *c->pattern->unequal = block;
     if (c->pattern->copies_less) return CHORUS_OK;
-    ch_is_late(c, block.from == c->me ? block.to : block.from);
+    ch_note_late(c, block.from == c->me ? block.to : block.from);
     return CHORUS_ERR_ARG;
 }
 
@@ -91,8 +92,8 @@ CH_FN chorus_status ch_finish_puts(const struct ch_coll *c, uint64_t epoch, stru
 {
     chorus_status st;
 
-    ch_tell_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
-    st = ch_hear_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
+    ch_signal_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
+    st = ch_await_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
     return st == CHORUS_OK ? ch_flush(c, g) : st;
 }
 

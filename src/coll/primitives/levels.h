@@ -70,11 +70,11 @@ CH_FN uint32_t ch_counterpart(const struct ch_coll *c, uint32_t node)
 
 /* Signal all PEs of the child and wait for the signals of all; lanes may have stored data
  * before. */
-CH_FN chorus_status ch_tell_and_hear(const struct ch_coll *c, uint32_t word, uint64_t epoch,
-                                     enum ch_sense sense, struct ch_lanes g)
+CH_FN chorus_status ch_signal_and_await(const struct ch_coll *c, uint32_t word, uint64_t epoch,
+                                        enum ch_sense sense, struct ch_lanes g)
 {
-    ch_tell_all(c, word, epoch, sense, g);
-    return ch_hear_all(c, word, epoch, g);
+    ch_signal_all(c, word, epoch, sense, g);
+    return ch_await_all(c, word, epoch, g);
 }
 
 /* alltoall within a host, whose PEs make the call `node`: this PE's blocks to their dest. */
@@ -104,10 +104,10 @@ CH_FN chorus_status ch_hand_over(const struct ch_coll *node, uint32_t tellers, u
 
     ch_lanes_sync(g); /* what any lane has heard precedes the stores below */
     for (uint32_t pe = g.lane; node->me < tellers && pe < hearers; pe += g.width)
-        if (pe != node->me) ch_say(node, pe, CH_WORD_READY, epoch, sense);
+        if (pe != node->me) ch_lane_signal(node, pe, CH_WORD_READY, epoch, sense);
     for (uint32_t pe = g.lane; node->me < hearers && pe < tellers && st == CHORUS_OK;
          pe += g.width)
-        if (pe != node->me) st = ch_listen(node, pe, CH_WORD_READY, epoch);
+        if (pe != node->me) st = ch_lane_await(node, pe, CH_WORD_READY, epoch);
     return ch_agree(st, g);
 }
 

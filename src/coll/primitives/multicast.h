@@ -8,7 +8,8 @@
  *                                                     combined; dst may be src
  *     ch_multicast_store(c, dst, src, bytes, g)       dst, on every PE = src, this PE's;
  *                                                     dst may be src
- *     ch_multicast_tell(c, word, value, sense, g)     ch_tell_all, of a word that only grows
+ *     ch_multicast_signal(c, word, value, sense, g)     ch_signal_all, of a word that only
+ * grows
  *
  * Addresses are those of this PE, in symmetric memory, and name the same object on every PE.
  * Callers ensure that all PEs have entered the call, and that until the next signal no other PE

@@ -26,10 +26,10 @@ CH_FN void ch_multicast_store(const struct ch_coll *c, char *dst, const char *sr
     ch_store_all(c, dst, src, bytes, g);
 }
 
-CH_FN void ch_multicast_tell(const struct ch_coll *c, uint32_t word, uint64_t value,
-                             enum ch_sense sense, struct ch_lanes g)
+CH_FN void ch_multicast_signal(const struct ch_coll *c, uint32_t word, uint64_t value,
+                               enum ch_sense sense, struct ch_lanes g)
 {
-    ch_tell_all(c, word, value, sense, g);
+    ch_signal_all(c, word, value, sense, g);
 }
 
 #endif /* CH_MULTICAST_SOFTWARE_H */

@@ -3,8 +3,8 @@
  * primitives.h: the primitives that algorithms are written in: signals, waits, copies of one
  * chunk, over exec.h.
  *
- * Signals: ch_epoch gives the number of a call on a duplicate; ch_tell stores an epoch in a
- * word of a peer, ch_hear waits for one. All lanes must call each of these functions in the
+ * Signals: ch_epoch gives the number of a call on a duplicate; ch_signal stores an epoch in a
+ * word of a peer, ch_await waits for one. All lanes must call each of these functions in the
  * same order. Every wait returns a status that is equal on all lanes; if it is not CHORUS_OK,
  * the team is unusable, and the algorithm returns it.
  */
@@ -60,9 +60,9 @@ CH_FN uint64_t *ch_word_at(const struct ch_coll *c, uint32_t owner, uint32_t wor
                         writer);
 }
 
-/* One lane: store `value` in this PE's `word` on `peer`. Pairs with ch_hear there. */
-CH_FN void ch_say(const struct ch_coll *c, uint32_t peer, uint32_t word, uint64_t value,
-                  enum ch_sense sense)
+/* One lane: store `value` in this PE's `word` on `peer`. Pairs with ch_await there. */
+CH_FN void ch_lane_signal(const struct ch_coll *c, uint32_t peer, uint32_t word, uint64_t value,
+                          enum ch_sense sense)
 {
     const uint64_t tagged = ch_tagged(c, value);
 
@@ -74,12 +74,12 @@ CH_FN void ch_say(const struct ch_coll *c, uint32_t peer, uint32_t word, uint64_
         return;
     }
     ch_word_store(ch_word_at(c, peer, word, c->me), tagged, sense);
-    ch_notify(c->patience, c->peers[peer].door);
+    ch_notify(c->policy, c->peers[peer].door);
 }
 
 /* One lane: for a peer that is not mapped, send the `bytes` at `from`, which lanes have stored
- * at `memory` itself or which are lent (below), to `memory` in the peer's sync memory. ch_say
- * announces them. */
+ * at `memory` itself or which are lent (below), to `memory` in the peer's sync memory.
+ * ch_lane_signal announces them. */
 CH_FN void ch_sync_put(const struct ch_coll *c, uint32_t peer, char *memory, const char *from,
                        size_t bytes)
 {
@@ -87,14 +87,15 @@ CH_FN void ch_sync_put(const struct ch_coll *c, uint32_t peer, char *memory, con
         ch_link_post(c->remotes[peer].link, memory + c->remotes[peer].sync, from, bytes);
 }
 
-/* One lane: ch_sync_put, and ch_say of `word`; one message to a peer that is not mapped. */
+/* One lane: ch_sync_put, and ch_lane_signal of `word`; one message to a peer that is not
+ * mapped. */
 CH_FN void ch_sync_put_signal(const struct ch_coll *c, uint32_t peer, char *memory,
                               const char *from, size_t bytes, uint32_t word, uint64_t value)
 {
     const struct ch_remote *remote;
 
     if (ch_is_mapped(c, peer)) {
-        ch_say(c, peer, word, value, CH_DATA);
+        ch_lane_signal(c, peer, word, value, CH_DATA);
         return;
     }
     remote = &c->remotes[peer];
@@ -123,52 +124,52 @@ CH_FN void ch_put(const struct ch_coll *c, uint32_t peer, char *at, const char *
 }
 
 /* All lanes: store `value` in this PE's `word` on `peer`. All earlier stores of all lanes are
- * visible to the peer once its ch_hear returns. */
-CH_FN void ch_tell(const struct ch_coll *c, uint32_t peer, uint32_t word, uint64_t value,
-                   enum ch_sense sense, struct ch_lanes g)
+ * visible to the peer once its ch_await returns. */
+CH_FN void ch_signal(const struct ch_coll *c, uint32_t peer, uint32_t word, uint64_t value,
+                     enum ch_sense sense, struct ch_lanes g)
 {
     ch_lanes_sync(g); /* other lanes' accesses precede the store */
-    if (g.lane == 0) ch_say(c, peer, word, value, sense);
+    if (g.lane == 0) ch_lane_signal(c, peer, word, value, sense);
 }
 
-/* ch_say to every other PE, by lanes that have synchronised. */
-CH_FN void ch_say_all(const struct ch_coll *c, uint32_t word, uint64_t value,
-                      enum ch_sense sense, struct ch_lanes g)
+/* ch_lane_signal to every other PE, by lanes that have synchronised. */
+CH_FN void ch_lanes_signal_all(const struct ch_coll *c, uint32_t word, uint64_t value,
+                               enum ch_sense sense, struct ch_lanes g)
 {
     for (uint32_t k = 1 + g.lane; k < c->n; k += g.width)
-        ch_say(c, ch_after(c, k), word, value, sense);
+        ch_lane_signal(c, ch_after(c, k), word, value, sense);
 }
 
-/* ch_tell to every other PE. */
-CH_FN void ch_tell_all(const struct ch_coll *c, uint32_t word, uint64_t value,
-                       enum ch_sense sense, struct ch_lanes g)
+/* ch_signal to every other PE. */
+CH_FN void ch_signal_all(const struct ch_coll *c, uint32_t word, uint64_t value,
+                         enum ch_sense sense, struct ch_lanes g)
 {
     ch_lanes_sync(g); /* other lanes' accesses precede the stores */
-    ch_say_all(c, word, value, sense, g);
+    ch_lanes_signal_all(c, word, value, sense, g);
 }
 
 /* One lane: wait until `word` of `writer`, at `at`, is at least `least`. ERR_ARG: the writer's
  * call has another length. Credits may be those of an earlier call. The word is loaded twice
  * before the call fails, since some networks store a word byte by byte. */
-CH_FN chorus_status ch_listen_at(const struct ch_coll *c, uint32_t writer, uint32_t word,
-                                 const uint64_t *at, uint64_t least)
+CH_FN chorus_status ch_lane_await_at(const struct ch_coll *c, uint32_t writer, uint32_t word,
+                                     const uint64_t *at, uint64_t least)
 {
     const uint64_t expected = ch_tagged(c, least);
     uint64_t found;
-    chorus_status st = ch_word_await(c->patience, at, least << CH_TAG_BITS, &found);
+    chorus_status st = ch_word_await(c->policy, at, least << CH_TAG_BITS, &found);
 
     if (st == CHORUS_OK && word < CH_WORD_TAKEN && ch_differs_in_tag(found, expected) &&
         ch_differs_in_tag(ch_word_load(at), expected))
         st = CHORUS_ERR_ARG;
-    if (st != CHORUS_OK) ch_is_late(c, writer);
+    if (st != CHORUS_OK) ch_note_late(c, writer);
     return st;
 }
 
 /* One lane: wait until the word of `peer` on this PE is at least `least`. */
-CH_FN chorus_status ch_listen(const struct ch_coll *c, uint32_t peer, uint32_t word,
-                              uint64_t least)
+CH_FN chorus_status ch_lane_await(const struct ch_coll *c, uint32_t peer, uint32_t word,
+                                  uint64_t least)
 {
-    return ch_listen_at(c, peer, word, ch_word_at(c, c->me, word, peer), least);
+    return ch_lane_await_at(c, peer, word, ch_word_at(c, c->me, word, peer), least);
 }
 
 /* The value of a credit of `peer`, as this PE sees it now. */
@@ -218,20 +219,20 @@ CH_FN chorus_status ch_flush_lent(const struct ch_coll *c, size_t bytes, struct 
 }
 
 /* All lanes: wait until the word of `peer` on this PE is at least `least`. */
-CH_FN chorus_status ch_hear(const struct ch_coll *c, uint32_t peer, uint32_t word,
-                            uint64_t least, struct ch_lanes g)
+CH_FN chorus_status ch_await(const struct ch_coll *c, uint32_t peer, uint32_t word,
+                             uint64_t least, struct ch_lanes g)
 {
-    return ch_agree(g.lane == 0 ? ch_listen(c, peer, word, least) : CHORUS_OK, g);
+    return ch_agree(g.lane == 0 ? ch_lane_await(c, peer, word, least) : CHORUS_OK, g);
 }
 
-/* ch_hear from every other PE. */
-CH_FN chorus_status ch_hear_all(const struct ch_coll *c, uint32_t word, uint64_t least,
-                                struct ch_lanes g)
+/* ch_await from every other PE. */
+CH_FN chorus_status ch_await_all(const struct ch_coll *c, uint32_t word, uint64_t least,
+                                 struct ch_lanes g)
 {
     chorus_status st = CHORUS_OK;
 
     for (uint32_t k = 1 + g.lane; k < c->n && st == CHORUS_OK; k += g.width)
-        st = ch_listen(c, ch_after(c, k), word, least);
+        st = ch_lane_await(c, ch_after(c, k), word, least);
     return ch_agree(st, g);
 }
 
@@ -255,10 +256,10 @@ CH_FN chorus_status ch_disseminate(const struct ch_coll *c, uint32_t word, uint6
         ch_lanes_sync(
             g); /* signals received by any lane in the last round precede the stores below */
         for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j); j += g.width)
-            ch_say(c, ch_ahead(c->me, c->n, c->radix, j * span), word, value,
-                   sense); /* awaited below */
+            ch_lane_signal(c, ch_ahead(c->me, c->n, c->radix, j * span), word, value,
+                           sense); /* awaited below */
         for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j) && st == CHORUS_OK; j += g.width)
-            st = ch_listen(c, ch_behind(c->me, c->n, c->radix, j * span), word, value);
+            st = ch_lane_await(c, ch_behind(c->me, c->n, c->radix, j * span), word, value);
         st = ch_agree(st, g);
         if (st != CHORUS_OK) return st;
     }

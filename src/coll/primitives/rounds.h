@@ -46,15 +46,15 @@ CH_FN chorus_status ch_rounds_begin(const struct ch_coll *c, enum ch_cell kind,
 }
 
 /* The next message to a PE, or from one. Every PE goes through the same messages. */
-struct ch_landing {
+struct ch_round_cursor {
     uint64_t exchange;
     size_t bytes; /* units of a block */
     size_t at;    /* its offset from the start of the first slot */
 };
 
-CH_FN struct ch_landing ch_landing_first(uint64_t exchange, size_t bytes)
+CH_FN struct ch_round_cursor ch_round_cursor_first(uint64_t exchange, size_t bytes)
 {
-    struct ch_landing l;
+    struct ch_round_cursor l;
 
     l.exchange = exchange;
     l.bytes = bytes;
@@ -75,7 +75,7 @@ CH_FN size_t ch_block_bytes(size_t bytes)
 }
 
 /* The next message, of `count` blocks, in memory of `owner`. */
-CH_FN struct ch_blocks ch_blocks_at(const struct ch_coll *c, struct ch_landing *l,
+CH_FN struct ch_blocks ch_blocks_at(const struct ch_coll *c, struct ch_round_cursor *l,
                                     uint32_t owner, uint32_t peer, uint64_t count)
 {
     const size_t line = CH_MESSAGE_UNITS * CH_SLOT_UNIT;
@@ -89,13 +89,13 @@ CH_FN struct ch_blocks ch_blocks_at(const struct ch_coll *c, struct ch_landing *
     return m;
 }
 
-CH_FN struct ch_blocks ch_blocks_to(const struct ch_coll *c, struct ch_landing *l,
+CH_FN struct ch_blocks ch_blocks_to(const struct ch_coll *c, struct ch_round_cursor *l,
                                     uint32_t peer, uint64_t count)
 {
     return ch_blocks_at(c, l, peer, peer, count);
 }
 
-CH_FN struct ch_blocks ch_blocks_from(const struct ch_coll *c, struct ch_landing *l,
+CH_FN struct ch_blocks ch_blocks_from(const struct ch_coll *c, struct ch_round_cursor *l,
                                       uint32_t peer, uint64_t count)
 {
     return ch_blocks_at(c, l, c->me, peer, count);

@@ -31,7 +31,7 @@
 #include <rdma/fi_rma.h>
 
 enum {
-    CH_OFI_MESSAGE = 4096, /* bytes of a message, which is frames behind an envelope */
+    CH_OFI_MESSAGE = 4096, /* bytes of a message, which is frames behind an header */
     CH_OFI_RESERVE = 2048, /* of those, for replies: CH_OFI_PENDING of them */
     CH_OFI_SMALL = 256,    /* bytes of a put that are copied into a frame */
     CH_OFI_PENDING = 64,   /* requests of a PE to a peer whose replies have not arrived */
@@ -45,7 +45,7 @@ enum {
 };
 
 /* Precedes the frames of a message. The token is derived from the job's secret and both PEs. */
-struct ch_ofi_envelope {
+struct ch_ofi_header {
     uint32_t from, bytes;
     unsigned char token[CH_OFI_TOKEN];
 };
@@ -82,7 +82,7 @@ struct ch_ofi_peer {
     struct ch_parts parts; /* the peer's memory, with its keys */
     unsigned char token_out[CH_OFI_TOKEN], token_in[CH_OFI_TOKEN];
     char out[CH_OFI_MESSAGE];
-    size_t n_out;                      /* bytes in it, envelope included */
+    size_t n_out;                      /* bytes in it, header included */
     uint32_t bulks;                    /* in flight */
     uint32_t bulks_of[2][CH_OFI_CTXS]; /* of these, writes and reads of each context */
     uint64_t posted, done, asked;      /* serials of frames, as in tcp.h */

@@ -37,7 +37,7 @@ void ch_ofi_fail(struct ch_endpoint *ep, uint32_t pe, int error, const char *wha
                        fi_strerror(error));
     ep->status = ep->status != CHORUS_OK ? ep->status : CHORUS_ERR_ABORTED;
     peer->has_failed = true;
-    peer->n_out = sizeof(struct ch_ofi_envelope);
+    peer->n_out = sizeof(struct ch_ofi_header);
     peer->done = peer->asked = peer->posted;
     peer->first_pending = peer->end_pending;
 }
@@ -433,7 +433,7 @@ static chorus_status ofi_meet(struct ch_endpoint *ep,
         memcpy(&card, cards[pe], sizeof(card));
         make_token(ep, ep->terms.me, pe, peer->token_out);
         make_token(ep, pe, ep->terms.me, peer->token_in);
-        peer->n_out = sizeof(struct ch_ofi_envelope);
+        peer->n_out = sizeof(struct ch_ofi_header);
         if (card.name_bytes == 0 ||
             fi_av_insert(ep->av, card.name, 1, &peer->address, 0, NULL) != 1)
             return CH_FAIL(CHORUS_ERR_SYSTEM,

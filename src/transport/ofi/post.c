@@ -49,16 +49,16 @@ void ch_ofi_flush(struct ch_endpoint *ep, uint32_t pe)
 {
     struct ch_ofi_peer *peer = &ep->peers[pe];
     struct ch_ofi_op *op = ep->free_sends;
-    struct ch_ofi_envelope envelope = {.from = ep->terms.me};
+    struct ch_ofi_header header = {.from = ep->terms.me};
     ssize_t error;
 
-    if (peer->has_failed || op == NULL || peer->n_out == sizeof(envelope)) return;
+    if (peer->has_failed || op == NULL || peer->n_out == sizeof(header)) return;
     if (!ep->is_ordered && peer->bulks != 0) return;
-    envelope.bytes = (uint32_t)peer->n_out;
-    memcpy(envelope.token, peer->token_out, sizeof(envelope.token));
-    memcpy(op->buffer, &envelope, sizeof(envelope));
-    memcpy(op->buffer + sizeof(envelope), peer->out + sizeof(envelope),
-           peer->n_out - sizeof(envelope));
+    header.bytes = (uint32_t)peer->n_out;
+    memcpy(header.token, peer->token_out, sizeof(header.token));
+    memcpy(op->buffer, &header, sizeof(header));
+    memcpy(op->buffer + sizeof(header), peer->out + sizeof(header),
+           peer->n_out - sizeof(header));
     op->pe = pe;
     error = fi_send(ep->endpoint, op->buffer, peer->n_out,
                     ep->buffers_mr != NULL ? fi_mr_desc(ep->buffers_mr) : NULL, peer->address,
@@ -71,7 +71,7 @@ void ch_ofi_flush(struct ch_endpoint *ep, uint32_t pe)
     ep->free_sends = op->next;
     ep->n_sends++;
     ep->has_moved = true;
-    peer->n_out = sizeof(envelope);
+    peer->n_out = sizeof(header);
 }
 
 static bool is_pending_full(const struct ch_ofi_peer *peer)

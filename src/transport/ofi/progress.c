@@ -71,26 +71,25 @@ static size_t do_frame(struct ch_endpoint *ep, uint32_t from, const char *at, si
  * counts as failed. */
 static void do_message(struct ch_endpoint *ep, const char *message, size_t bytes)
 {
-    struct ch_ofi_envelope envelope;
+    struct ch_ofi_header header;
 
-    if (bytes < sizeof(envelope)) return;
-    memcpy(&envelope, message, sizeof(envelope));
-    if (envelope.from >= ep->terms.n || envelope.bytes != bytes ||
-        sodium_memcmp(envelope.token, ep->peers[envelope.from].token_in,
-                      sizeof(envelope.token)) != 0)
+    if (bytes < sizeof(header)) return;
+    memcpy(&header, message, sizeof(header));
+    if (header.from >= ep->terms.n || header.bytes != bytes ||
+        sodium_memcmp(header.token, ep->peers[header.from].token_in, sizeof(header.token)) != 0)
         return;
     ep->has_arrived = true;
-    for (size_t at = sizeof(envelope); at < bytes;) {
-        const size_t done = do_frame(ep, envelope.from, message + at, bytes - at);
+    for (size_t at = sizeof(header); at < bytes;) {
+        const size_t done = do_frame(ep, header.from, message + at, bytes - at);
 
         if (done == 0) {
-            ch_ofi_fail(ep, envelope.from, FI_EINVAL,
+            ch_ofi_fail(ep, header.from, FI_EINVAL,
                         "it sent an invalid message, or one about memory that is not attached");
             return;
         }
         at += done;
     }
-    ch_ofi_flush(ep, envelope.from); /* replies */
+    ch_ofi_flush(ep, header.from); /* replies */
 }
 
 void ch_ofi_release(struct ch_endpoint *ep, struct ch_ofi_op *op)

@@ -375,7 +375,7 @@ static void say_hello(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t
     call->theirs = challenge.nonce;
     call->mine = hello.nonce;
     call->has_said = ch_tcp_challenge_wrong(&challenge) == NULL &&
-                     ch_tcp_call_say(call, &hello, sizeof(hello));
+                     ch_tcp_call_send(call, &hello, sizeof(hello));
     if (!call->has_said) give_up(ep, link, "the peer made no handshake");
 }
 

@@ -26,11 +26,11 @@
 /* Time limits: for TCP to connect to one address, and for an accepted connection to send its
  * hello. */
 #define CONNECT_NS (2 * CH_NS_PER_S)
-#define GUEST_NS (5 * CH_NS_PER_S)
+#define ACCEPTED_NS (5 * CH_NS_PER_S)
 
 /* For so long a PE without a descriptor for the next connection waits for the hello of an
  * earlier one. */
-#define PATIENCE_NS (20 * CH_NS_PER_MS)
+#define UNHEARD_NS (20 * CH_NS_PER_MS)
 
 /* Number of connections that one call accepts. */
 enum { ACCEPTS = 16, BACKLOG = 1024 };
@@ -158,7 +158,7 @@ int ch_tcp_call_read(struct ch_tcp_call *call, size_t bytes)
     return 1;
 }
 
-bool ch_tcp_call_say(const struct ch_tcp_call *call, const void *message, size_t bytes)
+bool ch_tcp_call_send(const struct ch_tcp_call *call, const void *message, size_t bytes)
 {
     return send(call->fd, message, bytes, MSG_NOSIGNAL) == (ssize_t)bytes;
 }
@@ -313,7 +313,7 @@ static void say_hello(struct ch_endpoint *ep, struct ch_tcp_link *link)
         ch_tcp_hello_make(&hello, ep->terms.secret, &challenge.nonce);
         call->theirs = challenge.nonce;
         call->mine = hello.nonce;
-        call->has_said = ch_tcp_call_say(call, &hello, sizeof(hello));
+        call->has_said = ch_tcp_call_send(call, &hello, sizeof(hello));
         if (!call->has_said) dial_again(ep, link, errno);
     } else {
         dial_next(ep, link, wrong);
@@ -366,13 +366,13 @@ void ch_tcp_spare(struct ch_endpoint *ep)
 }
 
 /* Its descriptor becomes the spare one if that is missing, before another thread gets it. */
-static void guest_end(struct ch_endpoint *ep, struct ch_tcp_call *guest)
+static void accepted_end(struct ch_endpoint *ep, struct ch_tcp_call *call)
 {
-    if (guest->fd >= 0 && ep->spare < 0 && dup3(ep->epoll, guest->fd, O_CLOEXEC) == guest->fd) {
-        ep->spare = guest->fd;
-        guest->fd = -1;
+    if (call->fd >= 0 && ep->spare < 0 && dup3(ep->epoll, call->fd, O_CLOEXEC) == call->fd) {
+        ep->spare = call->fd;
+        call->fd = -1;
     }
-    ch_tcp_call_end(guest);
+    ch_tcp_call_end(call);
 }
 
 /*
@@ -389,17 +389,17 @@ static bool make_room(struct ch_endpoint *ep)
     if (!ep->is_at_limit)
         CH_LOG(WARN, "tcp: no descriptor is left for further connections; " CH_LIMIT_ADVICE);
     ep->is_at_limit = true;
-    for (uint32_t i = 0; i < CH_TCP_GUESTS; i++) {
-        struct ch_tcp_call *guest = &ep->guests[i];
+    for (uint32_t i = 0; i < CH_TCP_ACCEPTED; i++) {
+        struct ch_tcp_call *call = &ep->accepted[i];
 
-        if (guest->fd >= 0 && (oldest == NULL || guest->deadline_ns < oldest->deadline_ns))
-            oldest = guest;
+        if (call->fd >= 0 && (oldest == NULL || call->deadline_ns < oldest->deadline_ns))
+            oldest = call;
     }
     if (oldest != NULL) {
-        ch_tcp_guest_step(ep, oldest);
-        if (oldest->fd >= 0 && ch_clock_ns() < oldest->deadline_ns - (GUEST_NS - PATIENCE_NS))
+        ch_tcp_accepted_step(ep, oldest);
+        if (oldest->fd >= 0 && ch_clock_ns() < oldest->deadline_ns - (ACCEPTED_NS - UNHEARD_NS))
             return false;
-        guest_end(ep, oldest);
+        accepted_end(ep, oldest);
         return true;
     }
     if (ep->spare >= 0) {
@@ -414,17 +414,17 @@ static bool make_room(struct ch_endpoint *ep)
 }
 
 /* A free entry, or that of the oldest unauthenticated connection. */
-static struct ch_tcp_call *guest_place(struct ch_endpoint *ep)
+static struct ch_tcp_call *accepted_place(struct ch_endpoint *ep)
 {
-    struct ch_tcp_call *oldest = &ep->guests[0];
+    struct ch_tcp_call *oldest = &ep->accepted[0];
 
-    for (uint32_t i = 0; i < CH_TCP_GUESTS; i++) {
-        struct ch_tcp_call *guest = &ep->guests[i];
+    for (uint32_t i = 0; i < CH_TCP_ACCEPTED; i++) {
+        struct ch_tcp_call *call = &ep->accepted[i];
 
-        if (guest->fd < 0) return guest;
-        if (guest->deadline_ns < oldest->deadline_ns) oldest = guest;
+        if (call->fd < 0) return call;
+        if (call->deadline_ns < oldest->deadline_ns) oldest = call;
     }
-    guest_end(ep, oldest);
+    accepted_end(ep, oldest);
     return oldest;
 }
 
@@ -434,18 +434,18 @@ void ch_tcp_accept(struct ch_endpoint *ep, uint32_t listener)
         const int fd =
             accept4(ep->listeners[listener], NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
         struct ch_tcp_challenge challenge;
-        struct ch_tcp_call *guest;
+        struct ch_tcp_call *call;
 
         if (fd < 0 && (errno == EMFILE || errno == ENFILE) && make_room(ep)) continue;
         if (fd < 0) return;
-        guest = guest_place(ep);
-        ch_tcp_call_begin(guest, fd, GUEST_NS);
+        call = accepted_place(ep);
+        ch_tcp_call_begin(call, fd, ACCEPTED_NS);
         ch_tcp_challenge_make(&challenge);
-        guest->mine = challenge.nonce;
+        call->mine = challenge.nonce;
         ch_tcp_watch(ep, fd,
-                     ch_tcp_watch_word(CH_TCP_WATCH_GUEST, (uint32_t)(guest - ep->guests)), 0,
-                     EPOLLIN);
-        if (!ch_tcp_call_say(guest, &challenge, sizeof(challenge))) guest_end(ep, guest);
+                     ch_tcp_watch_word(CH_TCP_WATCH_ACCEPTED, (uint32_t)(call - ep->accepted)),
+                     0, EPOLLIN);
+        if (!ch_tcp_call_send(call, &challenge, sizeof(challenge))) accepted_end(ep, call);
     }
 }
 
@@ -465,65 +465,65 @@ static enum ch_tcp_verdict judge(struct ch_endpoint *ep, const struct ch_tcp_hel
     return terms->me < link->pe && link->dial.has_said ? CH_TCP_BUSY : CH_TCP_WELCOME;
 }
 
-static void answer_guest(struct ch_endpoint *ep, struct ch_tcp_call *guest,
-                         const struct ch_tcp_hello *hello)
+static void answer_accepted(struct ch_endpoint *ep, struct ch_tcp_call *call,
+                            const struct ch_tcp_hello *hello)
 {
     struct ch_tcp_answer answer = {.verdict = judge(ep, hello)};
     struct ch_tcp_link *link;
 
-    ch_tcp_answer_make(&answer, ep->terms.secret, &guest->mine, &hello->nonce);
-    if (!ch_tcp_call_say(guest, &answer, sizeof(answer)) || answer.verdict != CH_TCP_WELCOME) {
-        guest_end(ep, guest);
+    ch_tcp_answer_make(&answer, ep->terms.secret, &call->mine, &hello->nonce);
+    if (!ch_tcp_call_send(call, &answer, sizeof(answer)) || answer.verdict != CH_TCP_WELCOME) {
+        accepted_end(ep, call);
         return;
     }
     if (hello->channel != 0) {
-        ch_tcp_widen_take(ep, hello, guest);
+        ch_tcp_widen_take(ep, hello, call);
         return;
     }
     link = ch_tcp_link_called(ep, hello->from);
     if (link != NULL)
-        promote(ep, link, guest);
+        promote(ep, link, call);
     else
-        guest_end(ep, guest);
+        accepted_end(ep, call);
 }
 
 /* The hello was made without the secret: the answer has no MAC. */
-static void deny_guest(struct ch_endpoint *ep, struct ch_tcp_call *guest)
+static void deny_accepted(struct ch_endpoint *ep, struct ch_tcp_call *call)
 {
     const struct ch_tcp_answer answer = {.verdict = CH_TCP_STRANGER};
     char from[CH_TCP_ADDRESS_TEXT];
 
-    ch_tcp_peer_text(guest->fd, from);
+    ch_tcp_peer_text(call->fd, from);
     CH_LOG(INFO, "tcp: a connection from %s was refused: it does not have the job's secret",
            from);
-    (void)ch_tcp_call_say(guest, &answer, sizeof(answer));
-    guest_end(ep, guest);
+    (void)ch_tcp_call_send(call, &answer, sizeof(answer));
+    accepted_end(ep, call);
 }
 
-void ch_tcp_guest_step(struct ch_endpoint *ep, struct ch_tcp_call *guest)
+void ch_tcp_accepted_step(struct ch_endpoint *ep, struct ch_tcp_call *call)
 {
     struct ch_tcp_hello hello;
     int is_here;
 
-    if (guest->fd < 0) return;
-    is_here = ch_tcp_call_read(guest, sizeof(hello));
+    if (call->fd < 0) return;
+    is_here = ch_tcp_call_read(call, sizeof(hello));
     if (is_here == 0) return;
     if (is_here < 0) {
-        guest_end(ep, guest);
+        accepted_end(ep, call);
         return;
     }
-    memcpy(&hello, guest->in, sizeof(hello));
-    if (ch_tcp_hello_holds(&hello, ep->terms.secret, &guest->mine))
-        answer_guest(ep, guest, &hello);
+    memcpy(&hello, call->in, sizeof(hello));
+    if (ch_tcp_hello_holds(&hello, ep->terms.secret, &call->mine))
+        answer_accepted(ep, call, &hello);
     else
-        deny_guest(ep, guest);
+        deny_accepted(ep, call);
 }
 
 void ch_tcp_calls_check(struct ch_endpoint *ep, uint64_t now_ns)
 {
-    for (uint32_t i = 0; i < CH_TCP_GUESTS; i++)
-        if (ep->guests[i].fd >= 0 && now_ns > ep->guests[i].deadline_ns)
-            guest_end(ep, &ep->guests[i]);
+    for (uint32_t i = 0; i < CH_TCP_ACCEPTED; i++)
+        if (ep->accepted[i].fd >= 0 && now_ns > ep->accepted[i].deadline_ns)
+            accepted_end(ep, &ep->accepted[i]);
     for (uint32_t pe = 0; ep->n_calls > 0 && pe < ep->terms.n; pe++) {
         struct ch_tcp_link *link = ep->links[pe];
 

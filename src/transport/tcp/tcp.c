@@ -171,8 +171,8 @@ static chorus_status allocate(struct ch_endpoint *ep)
     const uint32_t n = ep->terms.n;
 
     ep->epoll = ep->spare = ep->wake.fd = -1;
-    for (uint32_t i = 0; i < CH_TCP_GUESTS; i++)
-        ep->guests[i].fd = -1;
+    for (uint32_t i = 0; i < CH_TCP_ACCEPTED; i++)
+        ep->accepted[i].fd = -1;
     ep->addresses = calloc(1, sizeof(*ep->addresses));
     ep->cards = calloc(n, sizeof(*ep->cards));
     ep->links = calloc(n, sizeof(struct ch_tcp_link *));
@@ -220,8 +220,8 @@ static void tcp_close(struct ch_endpoint *ep)
     if (ep == NULL) return;
     if (ep->status == CHORUS_OK) say_bye(ep);
     ch_tcp_channels_stop(ep);
-    for (uint32_t i = 0; i < CH_TCP_GUESTS; i++)
-        ch_tcp_call_end(&ep->guests[i]);
+    for (uint32_t i = 0; i < CH_TCP_ACCEPTED; i++)
+        ch_tcp_call_end(&ep->accepted[i]);
     for (uint32_t pe = 0; ep->links != NULL && pe < ep->terms.n; pe++)
         link_free(ep->links[pe]);
     ch_tcp_listen_end(ep);
@@ -376,8 +376,8 @@ static void handle(struct ch_endpoint *ep, uint32_t what, uint32_t index)
     case CH_TCP_WATCH_LISTENER:
         ch_tcp_accept(ep, index);
         return;
-    case CH_TCP_WATCH_GUEST:
-        ch_tcp_guest_step(ep, &ep->guests[index]);
+    case CH_TCP_WATCH_ACCEPTED:
+        ch_tcp_accepted_step(ep, &ep->accepted[index]);
         return;
     case CH_TCP_WATCH_WAKE:
         drain_wake(ep);

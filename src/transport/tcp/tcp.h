@@ -191,7 +191,7 @@ enum {
     CH_TCP_IN = 66048,   /* the buffer: room for 64 KiB that a posted receive did not want */
     CH_TCP_CTXS = 16,    /* contexts that are distinguished; others share these */
     CH_TCP_PAIRS = 2, /* after so many blocking puts that a quiet followed, the next one will */
-    CH_TCP_GUESTS = 128, /* connections whose other end is not authenticated yet */
+    CH_TCP_ACCEPTED = 128, /* connections whose other end is not authenticated yet */
 };
 
 /* A frame that waits to be sent. */
@@ -292,7 +292,7 @@ struct ch_endpoint {
     struct ch_tcp_link **links; /* [n]; null: not used yet */
     uint32_t *up;               /* [n_up]: PEs of links that are up */
     uint32_t n_up, n_calls;     /* number of links that are connecting or waiting */
-    struct ch_tcp_call guests[CH_TCP_GUESTS];
+    struct ch_tcp_call accepted[CH_TCP_ACCEPTED];
     struct ch_parts parts;
     struct ch_tcp_server servers[CH_TCP_CHANNELS];
     struct ch_tcp_wake wake;
@@ -324,7 +324,7 @@ void ch_tcp_step(struct ch_endpoint *ep);
  * which it watched before. 0: none. */
 enum {
     CH_TCP_WATCH_LISTENER,
-    CH_TCP_WATCH_GUEST,
+    CH_TCP_WATCH_ACCEPTED,
     CH_TCP_WATCH_LINK,
     CH_TCP_WATCH_CHANNEL, /* that is connecting */
     CH_TCP_WATCH_WAKE,
@@ -393,7 +393,7 @@ void ch_tcp_listen_end(struct ch_endpoint *ep);
 void ch_tcp_accept(struct ch_endpoint *ep, uint32_t listener);
 void ch_tcp_spare(struct ch_endpoint *ep); /* open the spare descriptor, if it is closed */
 /* An unauthenticated connection, or a link that is connecting, is readable or has connected. */
-void ch_tcp_guest_step(struct ch_endpoint *ep, struct ch_tcp_call *guest);
+void ch_tcp_accepted_step(struct ch_endpoint *ep, struct ch_tcp_call *call);
 void ch_tcp_dial_step(struct ch_endpoint *ep, struct ch_tcp_link *link);
 /* End connections whose time limit has passed. */
 void ch_tcp_calls_check(struct ch_endpoint *ep, uint64_t now_ns);
@@ -405,7 +405,7 @@ int ch_tcp_call_connected(struct ch_tcp_call *call);
  * closed). */
 int ch_tcp_call_read(struct ch_tcp_call *call, size_t bytes);
 /* Handshake messages are short, and the socket's buffer is empty. */
-bool ch_tcp_call_say(const struct ch_tcp_call *call, const void *message, size_t bytes);
+bool ch_tcp_call_send(const struct ch_tcp_call *call, const void *message, size_t bytes);
 /* A socket that is connecting to the address; -1, errno is the reason. */
 int ch_tcp_connect_to(struct ch_endpoint *ep, const struct ch_tcp_address *address,
                       uint16_t port);

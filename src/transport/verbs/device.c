@@ -33,28 +33,28 @@ static bool take_part(const char **at, char *out, size_t bytes)
     return true;
 }
 
-chorus_status ch_verbs_wish_read(const char *text, struct ch_verbs_wish *out)
+chorus_status ch_verbs_choice_read(const char *text, struct ch_verbs_choice *out)
 {
-    struct ch_verbs_wish wish = {.gid = -1};
+    struct ch_verbs_choice choice = {.gid = -1};
     const char *at = *text == '\0' ? NULL : text;
     char part[NUMBER_BYTES];
     uint64_t number;
 
-    if (at != NULL && !take_part(&at, wish.name, sizeof(wish.name))) goto out_bad;
+    if (at != NULL && !take_part(&at, choice.name, sizeof(choice.name))) goto out_bad;
     if (at != NULL) {
         if (!take_part(&at, part, sizeof(part)) ||
             !ch_number_whole(part, 1, UINT8_MAX, &number))
             goto out_bad;
-        wish.port = (uint8_t)number;
+        choice.port = (uint8_t)number;
     }
     if (at != NULL) {
         if (!take_part(&at, part, sizeof(part)) ||
             !ch_number_whole(part, 0, GIDS_MAX - 1, &number))
             goto out_bad;
-        wish.gid = (int)number;
+        choice.gid = (int)number;
     }
     if (at != NULL) goto out_bad;
-    *out = wish;
+    *out = choice;
     return CHORUS_OK;
 
 out_bad:
@@ -134,9 +134,9 @@ out_bitmap:
 }
 
 /* If a device was requested, no other network replaces it. */
-static chorus_status code_of(const struct ch_verbs_wish *wish)
+static chorus_status code_of(const struct ch_verbs_choice *choice)
 {
-    return wish->name[0] != '\0' ? CHORUS_ERR_ARG : CHORUS_ERR_UNSUPPORTED;
+    return choice->name[0] != '\0' ? CHORUS_ERR_ARG : CHORUS_ERR_UNSUPPORTED;
 }
 
 /* The reason why the last device that CHORUS_VERBS allows cannot be used. */
@@ -160,7 +160,7 @@ static void excuse_open(struct ibv_device *device, struct excuse *excuse)
                        ibv_get_device_name(device), strerror(error));
 }
 
-static void add_ports(struct ibv_device *device, const struct ch_verbs_wish *wish,
+static void add_ports(struct ibv_device *device, const struct ch_verbs_choice *choice,
                       struct port *ports, size_t *n, struct excuse *excuse)
 {
     const char *name = ibv_get_device_name(device);
@@ -173,12 +173,12 @@ static void add_ports(struct ibv_device *device, const struct ch_verbs_wish *wis
         return;
     }
     if (ibv_query_device(context, &attr) != 0) attr.phys_port_cnt = 0;
-    if (wish->port > attr.phys_port_cnt)
+    if (choice->port > attr.phys_port_cnt)
         (void)snprintf(excuse->text, sizeof(excuse->text),
                        "%s has %u ports, and CHORUS_VERBS asks for port %u", name,
-                       attr.phys_port_cnt, wish->port);
+                       attr.phys_port_cnt, choice->port);
     for (uint8_t p = 1; p <= attr.phys_port_cnt && *n < PORTS_MAX; p++) {
-        if (wish->port != 0 && p != wish->port) continue;
+        if (choice->port != 0 && p != choice->port) continue;
         if (ibv_query_port(context, p, &port_attr) == 0 && port_attr.state == IBV_PORT_ACTIVE) {
             ports[(*n)++] = (struct port){device, p, true, ""};
             continue;
@@ -190,22 +190,22 @@ static void add_ports(struct ibv_device *device, const struct ch_verbs_wish *wis
 }
 
 /* The port to use, among those of all devices. */
-static chorus_status choose_port(struct ibv_device **list, const struct ch_verbs_wish *wish,
+static chorus_status choose_port(struct ibv_device **list, const struct ch_verbs_choice *choice,
                                  uint32_t nth, struct port *out)
 {
     struct excuse excuse = {"this host has no RDMA device"};
     struct port ports[PORTS_MAX];
     size_t n = 0, near = 0;
 
-    if (wish->name[0] != '\0')
+    if (choice->name[0] != '\0')
         (void)snprintf(excuse.text, sizeof(excuse.text),
                        "this host has no RDMA device %s, which CHORUS_VERBS asks for; "
                        "ibv_devinfo lists those it has",
-                       wish->name);
+                       choice->name);
     for (struct ibv_device **d = list; *d != NULL; d++)
-        if (wish->name[0] == '\0' || strcmp(wish->name, ibv_get_device_name(*d)) == 0)
-            add_ports(*d, wish, ports, &n, &excuse);
-    if (n == 0) return CH_FAIL(code_of(wish), "%s", excuse.text);
+        if (choice->name[0] == '\0' || strcmp(choice->name, ibv_get_device_name(*d)) == 0)
+            add_ports(*d, choice, ports, &n, &excuse);
+    if (n == 0) return CH_FAIL(code_of(choice), "%s", excuse.text);
     if (n > 1) find_near(ports, n);
     for (size_t i = 0; i < n; i++)
         near += ports[i].is_near;
@@ -213,7 +213,7 @@ static chorus_status choose_port(struct ibv_device **list, const struct ch_verbs
     for (size_t i = 0; i < n; i++)
         if ((ports[i].is_near || near == 0) && nth-- == 0) *out = ports[i];
     (void)snprintf(out->why, sizeof(out->why),
-                   wish->port != 0        ? "as CHORUS_VERBS says"
+                   choice->port != 0      ? "as CHORUS_VERBS says"
                    : n == 1               ? "the only active port"
                    : near > 0 && near < n ? "near the cores of this PE, one of %zu"
                                           : "one of %zu active ports",
@@ -223,7 +223,7 @@ static chorus_status choose_port(struct ibv_device **list, const struct ch_verbs
 
 /* --- opening one --- */
 
-static chorus_status choose_gid(const struct ch_verbs_wish *wish,
+static chorus_status choose_gid(const struct ch_verbs_choice *choice,
                                 struct ch_verbs_device *device)
 {
     struct ibv_gid_entry entries[GIDS_MAX];
@@ -233,16 +233,16 @@ static chorus_status choose_gid(const struct ch_verbs_wish *wish,
     if (n < 0)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "the GIDs of %s cannot be read: %s",
                        device->name, strerror((int)-n));
-    if (wish->gid >= 0) {
+    if (choice->gid >= 0) {
         for (i = 0; i < n; i++)
             if (entries[i].port_num == device->port &&
-                entries[i].gid_index == (uint32_t)wish->gid)
+                entries[i].gid_index == (uint32_t)choice->gid)
                 break;
         if (i == n)
             return CH_FAIL(CHORUS_ERR_ARG,
                            "port %u of %s has no GID %d, which CHORUS_VERBS asks for; "
                            "ibv_devinfo -v lists those it has",
-                           device->port, device->name, wish->gid);
+                           device->port, device->name, choice->gid);
     } else {
         i = ch_verbs_gid_choose(entries, (size_t)n, device->port);
         if (i < 0)
@@ -273,7 +273,7 @@ static void name_where(struct ch_verbs_device *device)
                        device->name, device->port, device->port_attr.lid);
 }
 
-static chorus_status open_port(const struct port *port, const struct ch_verbs_wish *wish,
+static chorus_status open_port(const struct port *port, const struct ch_verbs_choice *choice,
                                struct ch_verbs_device *out)
 {
     struct ch_verbs_device device = {.port = port->number};
@@ -285,13 +285,13 @@ static chorus_status open_port(const struct port *port, const struct ch_verbs_wi
     device.context = ibv_open_device(port->device);
     if (device.context == NULL || ibv_query_device(device.context, &device.attr) != 0 ||
         ibv_query_port(device.context, device.port, &device.port_attr) != 0) {
-        st = CH_FAIL(code_of(wish), "%s cannot be opened: %s", device.name, strerror(errno));
+        st = CH_FAIL(code_of(choice), "%s cannot be opened: %s", device.name, strerror(errno));
         goto out_close;
     }
     device.is_ethernet = device.port_attr.link_layer == IBV_LINK_LAYER_ETHERNET;
     (void)snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device", device.name);
     device.is_software = access(path, F_OK) != 0;
-    CH_TRY_GOTO(st, choose_gid(wish, &device), out_close);
+    CH_TRY_GOTO(st, choose_gid(choice, &device), out_close);
     name_where(&device);
     *out = device;
     return CHORUS_OK;
@@ -301,7 +301,7 @@ out_close:
     return st;
 }
 
-chorus_status ch_verbs_device_open(const struct ch_verbs_wish *wish, uint32_t nth,
+chorus_status ch_verbs_device_open(const struct ch_verbs_choice *choice, uint32_t nth,
                                    struct ch_verbs_device *out)
 {
     struct ibv_device **list = ibv_get_device_list(NULL);
@@ -309,10 +309,10 @@ chorus_status ch_verbs_device_open(const struct ch_verbs_wish *wish, uint32_t nt
     chorus_status st;
 
     if (list == NULL)
-        return CH_FAIL(code_of(wish), "this host has no RDMA device: %s",
+        return CH_FAIL(code_of(choice), "this host has no RDMA device: %s",
                        errno == ENOSYS ? "its kernel has no ib_uverbs" : strerror(errno));
-    st = choose_port(list, wish, nth, &port);
-    if (st == CHORUS_OK) st = open_port(&port, wish, out);
+    st = choose_port(list, choice, nth, &port);
+    if (st == CHORUS_OK) st = open_port(&port, choice, out);
     ibv_free_device_list(list);
     return st;
 }

@@ -243,7 +243,7 @@ void ch_verbs_call_peer(struct ch_endpoint *ep, struct ch_verbs_link *link)
     link->call_ns = ch_clock_ns() + CALL_AGAIN_NS;
 }
 
-void ch_verbs_hear(struct ch_endpoint *ep, const struct ch_verbs_call *call)
+void ch_verbs_receive(struct ch_endpoint *ep, const struct ch_verbs_call *call)
 {
     struct ch_verbs_link *link;
     int error;

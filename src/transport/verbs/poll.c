@@ -158,7 +158,7 @@ static void read_call(struct ch_endpoint *ep, const struct ibv_wc *wc)
     memcpy(&call, ch_verbs_received_at(ep, i) + GRH_BYTES, sizeof(call));
     ch_verbs_listen(ep, i);
     if (wc->status == IBV_WC_SUCCESS && wc->byte_len == sizeof(call) + GRH_BYTES)
-        ch_verbs_hear(ep, &call);
+        ch_verbs_receive(ep, &call);
 }
 
 /* --- completions --- */

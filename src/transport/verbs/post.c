@@ -18,14 +18,14 @@ enum { SPINS = 64, LOOKS_AT_CLOCK = 256, DOZE_LINKS = 64 };
 
 /* --- waiting for room --- */
 
-struct patience {
+struct waited {
     uint64_t start_ns;
     uint32_t looks;
 };
 
 /* Make progress while waiting for room. False: the link has failed, or the wait has reached its
  * time limit. */
-static bool go_on(struct ch_endpoint *ep, struct ch_verbs_link *link, struct patience *p)
+static bool go_on(struct ch_endpoint *ep, struct ch_verbs_link *link, struct waited *p)
 {
     const uint64_t limit = ep->terms.options->timeout_ns;
     bool moved = false;
@@ -51,7 +51,7 @@ static bool has_room(const struct ch_endpoint *ep, const struct ch_verbs_link *l
 
 static bool wait_room(struct ch_endpoint *ep, struct ch_verbs_link *link)
 {
-    struct patience p = {0, 0};
+    struct waited p = {0, 0};
 
     while (!has_room(ep, link))
         if (!go_on(ep, link, &p)) return false;
@@ -60,7 +60,7 @@ static bool wait_room(struct ch_endpoint *ep, struct ch_verbs_link *link)
 
 static char *take_piece(struct ch_endpoint *ep, struct ch_verbs_link *link)
 {
-    struct patience p = {0, 0};
+    struct waited p = {0, 0};
 
     while (ep->n_free_pieces == 0)
         if (!go_on(ep, link, &p)) return NULL;
@@ -226,7 +226,7 @@ static void amo(struct ch_endpoint *ep, struct ch_verbs_link *link,
                                        .there = (uintptr_t)op->there,
                                        .value = op->value,
                                        .compare = op->compare};
-    struct patience p = {0, 0};
+    struct waited p = {0, 0};
 
     while (link->asked - link->answered == CH_VERBS_AMOS || !has_room(ep, link))
         if (!go_on(ep, link, &p)) return;
@@ -332,7 +332,7 @@ void ch_verbs_do(struct ch_endpoint *ep, struct ch_verbs_link *link,
 void ch_verbs_post(struct ch_endpoint *ep, struct ch_verbs_link *link,
                    const struct ch_verbs_op *op)
 {
-    struct patience p = {0, 0};
+    struct waited p = {0, 0};
 
     while (link->stage == CH_VERBS_CALLING && link->n_held == CH_VERBS_HELD)
         if (!go_on(ep, link, &p)) return;

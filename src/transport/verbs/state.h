@@ -47,7 +47,7 @@ struct ch_verbs_device {
 };
 
 /* The value of CHORUS_VERBS: "device[:port[:gid]]"; empty or 0, and -1: any. */
-struct ch_verbs_wish {
+struct ch_verbs_choice {
     char name[CH_VERBS_NAME_BYTES];
     uint8_t port;
     int gid;
@@ -206,7 +206,7 @@ void ch_verbs_fail(struct ch_endpoint *ep, struct ch_verbs_link *link, chorus_st
                    const char *format, ...) __attribute__((cold, format(printf, 4, 5)));
 
 /* --- device.c --- */
-CH_MUST_CHECK chorus_status ch_verbs_wish_read(const char *text, struct ch_verbs_wish *out);
+CH_MUST_CHECK chorus_status ch_verbs_choice_read(const char *text, struct ch_verbs_choice *out);
 
 /* The entry of a port's table to use: RoCE v2 before v1, and IPv4 addresses before global IPv6
  * addresses before link-local ones. -1: there is none. */
@@ -215,8 +215,8 @@ int ch_verbs_gid_choose(const struct ibv_gid_entry *entries, size_t n, uint8_t p
 /* Open the device for this PE, the `nth` of its host: the nearest to the cores that it may run
  * on, and devices of equal distance in turn. ERR_UNSUPPORTED, with the reason; ERR_ARG if
  * CHORUS_VERBS names a device that does not exist. */
-CH_MUST_CHECK chorus_status ch_verbs_device_open(const struct ch_verbs_wish *wish, uint32_t nth,
-                                                 struct ch_verbs_device *out);
+CH_MUST_CHECK chorus_status ch_verbs_device_open(const struct ch_verbs_choice *choice,
+                                                 uint32_t nth, struct ch_verbs_device *out);
 void ch_verbs_device_close(struct ch_verbs_device *device);
 
 /* --- link.c --- */
@@ -227,7 +227,7 @@ struct ch_verbs_link *ch_verbs_link_known(const struct ch_endpoint *ep, uint32_t
 void ch_verbs_link_free(struct ch_verbs_link *link);
 /* Handle a received request; send one; repeat it for each link that still waits; queue an
  * operation for a link that is not up yet; the link is up. */
-void ch_verbs_hear(struct ch_endpoint *ep, const struct ch_verbs_call *call);
+void ch_verbs_receive(struct ch_endpoint *ep, const struct ch_verbs_call *call);
 void ch_verbs_call_peer(struct ch_endpoint *ep, struct ch_verbs_link *link);
 void ch_verbs_call_again(struct ch_endpoint *ep);
 void ch_verbs_hold(struct ch_endpoint *ep, struct ch_verbs_link *link,

@@ -130,11 +130,11 @@ static uint32_t place(const struct ch_link_terms *terms)
 
 static chorus_status start(struct ch_endpoint *ep)
 {
-    struct ch_verbs_wish wish;
+    struct ch_verbs_choice choice;
 
     if (sodium_init() < 0) return CH_FAIL(CHORUS_ERR_SYSTEM, "libsodium does not start");
-    CH_TRY(ch_verbs_wish_read(ep->terms.options->verbs, &wish));
-    CH_TRY(ch_verbs_device_open(&wish, place(&ep->terms), &ep->device));
+    CH_TRY(ch_verbs_choice_read(ep->terms.options->verbs, &choice));
+    CH_TRY(ch_verbs_device_open(&choice, place(&ep->terms), &ep->device));
     ep->pd = ibv_alloc_pd(ep->device.context);
     if (ep->pd == NULL) return refuse(ep, "protection domain");
     CH_TRY(make_pool(ep));
