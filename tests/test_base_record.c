@@ -31,7 +31,7 @@ static struct ch_doing call_of(uint64_t i)
 
 static uint64_t begin_call(const struct ch_doing *call)
 {
-    const struct ch_noted noted = ch_doing_note(call);
+    const struct ch_record_words noted = ch_doing_note(call);
 
     return ch_record_begin(&record, &noted, true, CH_ENTRY_RUNNING);
 }
@@ -43,7 +43,7 @@ static uint64_t begin(uint64_t i)
     return begin_call(&call);
 }
 
-static bool is_call(const struct ch_called *called, uint64_t i)
+static bool is_call(const struct ch_record_call *called, uint64_t i)
 {
     const struct ch_doing call = call_of(i);
 
@@ -55,7 +55,7 @@ static bool is_call(const struct ch_called *called, uint64_t i)
 
 START_TEST(read__any_call__the_last_ones_alone)
 {
-    struct ch_called called;
+    struct ch_record_call called;
 
     empty_record();
     ck_assert(!ch_record_read(&record, 0, &called));
@@ -75,7 +75,7 @@ START_TEST(find__a_team_and_a_number__gives_that_call)
 {
     const struct ch_doing other = {
         .what = CH_DOING_malloc, .team = 3, .number = 10, .count = 77};
-    struct ch_called called;
+    struct ch_record_call called;
 
     empty_record();
     for (uint64_t i = 1; i <= 20; i++)
@@ -90,7 +90,7 @@ END_TEST
 
 START_TEST(latest__a_call_that_runs__comes_before_later_ones)
 {
-    struct ch_called called;
+    struct ch_record_call called;
 
     empty_record();
     for (uint64_t i = 1; i <= 5; i++)
@@ -235,7 +235,7 @@ START_TEST(find__the_latest_of_a_team__and_the_first_that_runs)
     /* The number is that of team 3. */
     const struct ch_doing other = {
         .what = CHORUS_COLL_barrier, .team = UINT64_C(1) << 32 | 3, .number = 11};
-    struct ch_called called;
+    struct ch_record_call called;
 
     empty_record();
     for (uint64_t i = 1; i <= 20; i++)
@@ -260,7 +260,7 @@ START_TEST(read__a_wait__has_its_word_and_its_condition)
                                   .count = 1,
                                   .offset = 0x40,
                                   .value = (uint64_t)-3};
-    struct ch_called called;
+    struct ch_record_call called;
     char text[CH_DOING_TEXT_BYTES];
 
     empty_record();
@@ -278,7 +278,7 @@ END_TEST
 /* Calls that follow each other closely do not all get their times. */
 START_TEST(before__a_call_without_a_time__began_between_those_that_have_one)
 {
-    struct ch_called called;
+    struct ch_record_call called;
     int n_untimed = 0;
 
     empty_record();
@@ -299,7 +299,7 @@ END_TEST
 
 START_TEST(full__each_call__has_the_times_of_its_beginning_and_its_end)
 {
-    struct ch_called called;
+    struct ch_record_call called;
 
     empty_record();
     record.is_full = 1;
@@ -352,7 +352,7 @@ static void *write_calls(void *unused)
 /* The reader looks where the writer is about to write. */
 START_TEST(read__while_it_is_written__no_call_is_mixed_with_another)
 {
-    struct ch_called called;
+    struct ch_record_call called;
     uint64_t n, n_read = 0;
     pthread_t writer;
 

@@ -143,7 +143,7 @@ static void take_batch(const struct ch_coll *c, const struct ch_batch *b, struct
 {
     struct ch_wanted wanted[CH_AHEAD] = {0};
     struct ch_value all[CH_AHEAD] = {0};
-    struct ch_acc acc;
+    struct ch_accumulator acc;
 
     if (!m.combines) {
         ch_value_ask(m.kind, m.cells[0], v, b);
@@ -315,7 +315,7 @@ static void combine_halves(chorus_type type, int op, uint16_t first)
     static _Alignas(16) uint16_t from[2][HALVES], to[HALVES];
     const struct ch_batch b = ch_batch_first(CH_PLAIN, to, sizeof(to), (struct ch_lanes){0, 1});
     struct ch_value v[CH_AHEAD] = {0}, result;
-    struct ch_acc acc;
+    struct ch_accumulator acc;
 
     fill((char *)from, sizeof(from));
     for (unsigned i = 0; i < HALVES; i++)

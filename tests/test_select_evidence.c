@@ -77,7 +77,7 @@ static bool is_in(const struct measurement *m, int column, struct ch_range range
 static bool has_bit(const struct measurement *m, int column, const char *const names[],
                     size_t count, uint32_t bits)
 {
-    struct ch_why why;
+    struct ch_reason why;
     size_t index;
 
     if (is_same(m, column, "none")) return true; /* the collective has no such thing */
@@ -123,7 +123,7 @@ static unsigned long find_faster(FILE *in, const struct measurement *cited)
 
 /* What is wrong with a row's evidence in an open file; false if nothing is. */
 static bool is_doubtful(FILE *in, unsigned long line, const struct ch_rule *rule,
-                        struct ch_why *why)
+                        struct ch_reason *why)
 {
     struct measurement cited;
     char ctas[16];
@@ -152,7 +152,7 @@ static bool is_doubtful(FILE *in, unsigned long line, const struct ch_rule *rule
 
 /* Check all rows of a table against the files in `raw`; how many are in doubt, the last in why.
  */
-static unsigned check_table(const char *path, const char *raw, struct ch_why *why)
+static unsigned check_table(const char *path, const char *raw, struct ch_reason *why)
 {
     struct ch_table *table;
     unsigned doubtful = 0;
@@ -182,7 +182,7 @@ static unsigned check_table(const char *path, const char *raw, struct ch_why *wh
 
 START_TEST(evidence__shipped_tables__rest_on_their_measurements)
 {
-    struct ch_why why = {""};
+    struct ch_reason why = {""};
     glob_t tables;
 
     ck_assert_int_eq(glob(CHORUS_TUNING_FOLDER "/*.yaml", 0, NULL, &tables), 0);
@@ -235,7 +235,7 @@ static const struct {
 
 START_TEST(evidence__row__in_doubt_when_it_should_be)
 {
-    struct ch_why why = {""};
+    struct ch_reason why = {""};
     char text[512], csv[64];
 
     (void)snprintf(csv, sizeof(csv), "%s/a.csv", config);
@@ -253,7 +253,7 @@ END_TEST
 
 START_TEST(evidence__file_not_there__in_doubt)
 {
-    struct ch_why why;
+    struct ch_reason why;
 
     write_file(table_path, HEAD "  - {coll: reduce, algo: two_shot, from: \"none.csv:3\"}\n");
     ck_assert_uint_eq(check_table(table_path, config, &why), 1);

@@ -16,7 +16,7 @@
 /* A call or an access of one PE. */
 struct item {
     const struct ch_record *record;
-    struct ch_called called;
+    struct ch_record_call called;
     struct ch_access access; /* index 0: it is a call */
     bool is_exact;           /* from_s is when it began; else it began in [from_s, to_s] */
     double from_s, to_s;     /* until it ended, or as above; negative: before the end */
@@ -33,7 +33,7 @@ static double time_of(const struct ch_record *record, uint64_t ticks)
 
 static void set_call(const struct ch_record *record, struct item *item)
 {
-    const struct ch_called *called = &item->called;
+    const struct ch_record_call *called = &item->called;
     const uint64_t before = ch_record_before(record, called->index);
 
     item->record = record;
@@ -101,7 +101,7 @@ static bool is_call(const struct item *item)
     return item->access.index == 0;
 }
 
-static const struct ch_algo *algo_of(const struct ch_called *called)
+static const struct ch_algo *algo_of(const struct ch_record_call *called)
 {
     const uint32_t at = called->doing.algo - 1u;
 
@@ -203,7 +203,7 @@ static const char *json_bool(bool value)
 }
 
 /* Arguments of a call, as members of an object that has others before them. */
-static void put_arguments(FILE *out, const struct ch_called *called)
+static void put_arguments(FILE *out, const struct ch_record_call *called)
 {
     const struct ch_doing *d = &called->doing;
     const struct ch_algo *algo = algo_of(called);

@@ -18,7 +18,7 @@
 static chorus_status find_name(const char *kind, const char *const names[], size_t count,
                                const char *text, uint32_t *out)
 {
-    struct ch_why why;
+    struct ch_reason why;
     size_t index;
 
     if (!ch_name_find(kind, names, count, text, &index, &why))

@@ -54,7 +54,7 @@ static void say_all(const struct records *all)
 /* A call of one PE. Its ticks count from the moment when its record was kept, as the clocks of
  * hosts differ. */
 struct event {
-    struct ch_called called;
+    struct ch_record_call called;
     uint32_t at; /* index in struct records */
 };
 

@@ -157,7 +157,7 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
 
 /* argp reports an unknown option, but not the known ones, nor the nearest. *takes_next_out: the
  * next argument is its value, whatever it looks like. */
-static bool knows_option(const char *word, bool *takes_next_out, struct ch_why *why)
+static bool knows_option(const char *word, bool *takes_next_out, struct ch_reason *why)
 {
     const size_t length = strcspn(word, "=");
     const char *names[sizeof(options) / sizeof(options[0]) + 3] = {"--help", "--usage",
@@ -184,7 +184,7 @@ static int fail(const char *message)
 static int run(const struct info_args *args)
 {
     chorus_status status;
-    struct ch_why why;
+    struct ch_reason why;
     size_t i;
 
     if (args->command == NULL) {
@@ -234,7 +234,7 @@ int main(int argc, char **argv)
         NULL,
         NULL};
     struct info_args args = {0};
-    struct ch_why why;
+    struct ch_reason why;
     int code;
 
     argp_err_exit_status = EXIT_BAD_INPUT;

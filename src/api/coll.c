@@ -284,7 +284,7 @@ static chorus_status look_at(const struct ch_context *context, const struct ch_a
 /* With CHORUS_CHECK, for a call that the record has. */
 static CH_COLD chorus_status check_entry(const struct ch_context *context,
                                          const struct ch_args *args, const struct ch_call *call,
-                                         struct ch_noted noted)
+                                         struct ch_record_words noted)
 {
     struct ch_team *team = call->team;
     const chorus_status status = ch_guards(context) ? look_at(context, args, team) : CHORUS_OK;
@@ -318,7 +318,7 @@ static inline chorus_status enter(const struct ch_context *context, const struct
     const uint64_t algo = call->plan >> SHAPE_BITS & (128 - 1);
     const chorusx_call *asked = args->call;
     struct ch_team *team = call->team;
-    const struct ch_noted noted = {
+    const struct ch_record_words noted = {
         .what = kind | (uint64_t)args->is_on_stream << CH_CALL_ON_STREAM_AT | root_word(asked) |
                 algo << CH_CALL_ALGO_AT,
         .plan = call->plan >> RADIX_AT,

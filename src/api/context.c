@@ -261,7 +261,7 @@ chorus_status ch_check_entry(const char *function, struct ch_team *team,
 
 static uint64_t begin(const struct ch_context *context, const struct ch_doing *doing)
 {
-    const struct ch_noted noted = ch_doing_note(doing);
+    const struct ch_record_words noted = ch_doing_note(doing);
 
     return ch_record_begin(ch_heap_record(context->heap, context->boot->me), &noted,
                            context->thread_level != CHORUS_THREAD_MULTIPLE, CH_ENTRY_RUNNING);
@@ -310,7 +310,7 @@ chorus_status ch_doing_end(const struct ch_context *context, uint64_t index,
                            chorus_status status)
 {
     struct ch_record *record = ch_heap_record(context->heap, context->boot->me);
-    struct ch_called called;
+    struct ch_record_call called;
 
     ch_record_mark(record, index, ch_entry_state_of(status));
     if (status != CHORUS_ERR_TIMEOUT || !ch_record_read(record, index, &called)) return status;

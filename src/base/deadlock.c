@@ -26,7 +26,7 @@ add(struct ch_chain *chain, const char *format, ...)
 }
 
 /* The call in which the PE is, or in which it failed. */
-static bool is_stuck(const struct ch_records *records, uint32_t pe, struct ch_called *out)
+static bool is_stuck(const struct ch_records *records, uint32_t pe, struct ch_record_call *out)
 {
     const struct ch_record *record = records->of(records->arg, pe);
 
@@ -34,7 +34,8 @@ static bool is_stuck(const struct ch_records *records, uint32_t pe, struct ch_ca
            (out->state == CH_ENTRY_RUNNING || out->state == CH_ENTRY_FAILED);
 }
 
-static bool is_in_wait(const struct ch_records *records, uint32_t pe, struct ch_called *out)
+static bool is_in_wait(const struct ch_records *records, uint32_t pe,
+                       struct ch_record_call *out)
 {
     return is_stuck(records, pe, out) && out->doing.what == CH_DOING_wait;
 }
@@ -134,7 +135,7 @@ static uint32_t tell_wait(const struct ch_records *records, uint32_t pe,
 static bool lacks(const struct ch_record *record, const struct ch_doing *call)
 {
     const bool is_collective = ch_doing_is_collective(call);
-    struct ch_called other;
+    struct ch_record_call other;
 
     if (record == NULL || call->number == 0 ||
         ch_record_find(record, call->team, call->number, is_collective, &other))
@@ -145,7 +146,7 @@ static bool lacks(const struct ch_record *record, const struct ch_doing *call)
 
 /* Returns a PE that has not begun the call: the first of the chain, if that is one. */
 static uint32_t tell_call(const struct ch_records *records, uint32_t pe,
-                          const struct ch_called *called, struct ch_chain *chain)
+                          const struct ch_record_call *called, struct ch_chain *chain)
 {
     char text[CH_DOING_TEXT_BYTES];
     uint32_t found = NO_PE;
@@ -170,7 +171,7 @@ static bool contains(const struct ch_chain *chain, uint32_t pe)
 /* Add the PE; returns the PE that it waits for. */
 static uint32_t tell_one(const struct ch_records *records, uint32_t pe, struct ch_chain *chain)
 {
-    struct ch_called called;
+    struct ch_record_call called;
 
     chain->pes[chain->n++] = pe;
     if (chain->n > 1) add(chain, "; ");
@@ -185,7 +186,7 @@ static uint32_t tell_one(const struct ch_records *records, uint32_t pe, struct c
 /* Number of PEs in waits for words, if those are all whose records are known; else 0. */
 static uint32_t count_waiting(const struct ch_records *records)
 {
-    struct ch_called called;
+    struct ch_record_call called;
     uint32_t n = 0;
 
     for (uint32_t pe = 0; pe < records->n; pe++) {
@@ -198,7 +199,7 @@ static uint32_t count_waiting(const struct ch_records *records)
 
 bool ch_chain_find(const struct ch_records *records, uint32_t pe, struct ch_chain *out)
 {
-    struct ch_called called;
+    struct ch_record_call called;
     uint32_t next = pe, n_waiting;
 
     out->n = 0;

@@ -171,7 +171,7 @@ uint64_t ch_record_before(const struct ch_record *record, uint64_t index)
     return 0;
 }
 
-bool ch_record_read(const struct ch_record *record, uint64_t index, struct ch_called *out)
+bool ch_record_read(const struct ch_record *record, uint64_t index, struct ch_record_call *out)
 {
     const struct ch_entry *entry = &record->entries[index % CH_RECORD_ENTRIES];
     const uint64_t word = __atomic_load_n(&entry->index, __ATOMIC_ACQUIRE);
@@ -243,9 +243,9 @@ bool ch_record_read_access(const struct ch_record *record, uint64_t index,
     for (uint64_t i = __atomic_load_n(&(record)->n, __ATOMIC_RELAXED), last = i; \
          i != 0 && last - i < CH_RECORD_ENTRIES; i--)
 
-bool ch_record_latest(const struct ch_record *record, struct ch_called *out)
+bool ch_record_latest(const struct ch_record *record, struct ch_record_call *out)
 {
-    struct ch_called latest = {.index = 0};
+    struct ch_record_call latest = {.index = 0};
 
     EACH_BACK(i, record)
     {
@@ -263,7 +263,7 @@ static bool is_collective_of(const struct ch_doing *d, uint64_t team)
 }
 
 bool ch_record_find(const struct ch_record *record, uint64_t team, uint64_t number,
-                    bool is_collective, struct ch_called *out)
+                    bool is_collective, struct ch_record_call *out)
 {
     EACH_BACK(i, record)
     {
@@ -276,7 +276,7 @@ bool ch_record_find(const struct ch_record *record, uint64_t team, uint64_t numb
 }
 
 bool ch_record_find_upto(const struct ch_record *record, uint64_t team, uint64_t most,
-                         struct ch_called *out)
+                         struct ch_record_call *out)
 {
     EACH_BACK(i, record)
     {
@@ -288,9 +288,9 @@ bool ch_record_find_upto(const struct ch_record *record, uint64_t team, uint64_t
 }
 
 bool ch_record_find_running(const struct ch_record *record, uint64_t team,
-                            struct ch_called *out)
+                            struct ch_record_call *out)
 {
-    struct ch_called called;
+    struct ch_record_call called;
 
     out->index = 0;
     EACH_BACK(i, record)
@@ -460,7 +460,7 @@ void ch_record_text(const struct ch_record *record, char text[2 * CH_DOING_TEXT_
 {
     const size_t bytes = (size_t)2 * CH_DOING_TEXT_BYTES;
     char doing[CH_DOING_TEXT_BYTES];
-    struct ch_called called;
+    struct ch_record_call called;
     const char *most;
     double seconds;
 

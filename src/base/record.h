@@ -151,7 +151,7 @@ struct ch_record {
 };
 
 /* A copy of an entry. */
-struct ch_called {
+struct ch_record_call {
     struct ch_doing doing;
     uint64_t index; /* number of the call on its PE; 0: no call was found */
     enum ch_entry_state state;
@@ -200,24 +200,25 @@ CH_COLD void ch_record_time(struct ch_record *record, uint64_t index);
 void ch_record_time_running(struct ch_record *record);
 
 /* The words of an entry that say which call it is, as there. */
-struct ch_noted {
+struct ch_record_words {
     uint64_t what, plan, where, call, count;
 };
 
-static inline struct ch_noted ch_doing_note(const struct ch_doing *d)
+static inline struct ch_record_words ch_doing_note(const struct ch_doing *d)
 {
     const bool is_wait = d->what == CH_DOING_wait;
-    const struct ch_noted noted = {ch_doing_pack(d), ch_doing_plan(d),
-                                   is_wait ? d->value : d->team,
-                                   is_wait ? d->offset : d->number, d->count};
+    const struct ch_record_words noted = {ch_doing_pack(d), ch_doing_plan(d),
+                                          is_wait ? d->value : d->team,
+                                          is_wait ? d->offset : d->number, d->count};
 
     return noted;
 }
 
 /* Begin a call; returns its index. is_serial: no two threads of the program make calls at the
  * same time. */
-static inline uint64_t ch_record_begin(struct ch_record *record, const struct ch_noted *call,
-                                       bool is_serial, enum ch_entry_state state)
+static inline uint64_t ch_record_begin(struct ch_record *record,
+                                       const struct ch_record_words *call, bool is_serial,
+                                       enum ch_entry_state state)
 {
     uint64_t index;
     struct ch_entry *entry;
@@ -281,25 +282,25 @@ static inline bool ch_access_writes(const struct ch_access *access)
 uint64_t ch_record_before(const struct ch_record *record, uint64_t index);
 
 /* The call with this index, if the record still has it. */
-bool ch_record_read(const struct ch_record *record, uint64_t index, struct ch_called *out);
+bool ch_record_read(const struct ch_record *record, uint64_t index, struct ch_record_call *out);
 
 /* The latest call that has not ended, or else the latest call; false: there was none. */
-bool ch_record_latest(const struct ch_record *record, struct ch_called *out);
+bool ch_record_latest(const struct ch_record *record, struct ch_record_call *out);
 
 /* The call `number` of team `team`, of the collectives or of the other calls. */
 bool ch_record_find(const struct ch_record *record, uint64_t team, uint64_t number,
-                    bool is_collective, struct ch_called *out);
+                    bool is_collective, struct ch_record_call *out);
 
 /* The latest collective of the team whose number is at most `most`. */
 bool ch_record_find_upto(const struct ch_record *record, uint64_t team, uint64_t most,
-                         struct ch_called *out);
+                         struct ch_record_call *out);
 
 /* The first collective of the team that has begun to run and has not ended. */
 bool ch_record_find_running(const struct ch_record *record, uint64_t team,
-                            struct ch_called *out);
+                            struct ch_record_call *out);
 
 /* Has the call not ended yet? */
-static inline bool ch_called_is_running(const struct ch_called *called)
+static inline bool ch_called_is_running(const struct ch_record_call *called)
 {
     return called->state == CH_ENTRY_RUNNING;
 }

@@ -154,7 +154,7 @@ static void write_plan(const struct ch_request *request, const struct ch_plan *p
 static void write_passed_table(const struct ch_table *passed, const struct ch_request *request,
                                FILE *out)
 {
-    struct ch_why why;
+    struct ch_reason why;
 
     if (!ch_table_mentions(passed, request->coll))
         ch_why_set(&why, "no rule for %s", ch_coll_names[request->coll]);
@@ -167,7 +167,7 @@ static void write_passed_table(const struct ch_table *passed, const struct ch_re
 static bool write_passed_rules(const struct ch_table *table, const struct ch_request *request,
                                const struct ch_rule *until, FILE *out)
 {
-    struct ch_why why;
+    struct ch_reason why;
 
     for (size_t i = 0; i < table->n_rules; i++) {
         const struct ch_rule *rule = &table->rules[i];

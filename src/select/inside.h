@@ -12,14 +12,14 @@
 /* --- algorithms by name ------------------------------------------------------------------- */
 
 /* Is `name` an algorithm of `coll`? If not, *why_out lists the algorithms. */
-CH_MUST_CHECK bool ch_algo_is_of(chorus_coll coll, const char *name, struct ch_why *why_out);
+CH_MUST_CHECK bool ch_algo_is_of(chorus_coll coll, const char *name, struct ch_reason *why_out);
 
 /*
  * The algorithm `name` of `coll` with protocol `proto`; null proto: its only one. `name` must
  * be an algorithm of `coll`, so false means that the protocol is wrong.
  */
 CH_MUST_CHECK bool ch_algo_with(chorus_coll coll, const char *name, const char *proto,
-                                const struct ch_algo **algo_out, struct ch_why *why_out);
+                                const struct ch_algo **algo_out, struct ch_reason *why_out);
 
 struct ch_forced {
     const struct ch_algo *algo; /* null: the tables choose */
@@ -54,10 +54,10 @@ enum ch_miss ch_rule_miss(const struct ch_rule *rule, const struct ch_request *r
 
 /* In words: "bytes 65536 is not in 0..16K". */
 void ch_miss_text(enum ch_miss miss, const struct ch_rule *rule,
-                  const struct ch_request *request, struct ch_why *why_out);
+                  const struct ch_request *request, struct ch_reason *why_out);
 
 /* The first of `needs` that `offers` does not meet, in words. */
-void ch_needs_text(uint32_t needs, uint32_t offers, struct ch_why *why_out);
+void ch_needs_text(uint32_t needs, uint32_t offers, struct ch_reason *why_out);
 
 /* --- tables and plans --------------------------------------------------------------------- */
 

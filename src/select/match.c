@@ -92,7 +92,7 @@ static void bound_text(uint64_t value, char *out, size_t out_bytes)
 }
 
 static void range_text(const char *what, uint64_t value, struct ch_range range,
-                       struct ch_why *why_out)
+                       struct ch_reason *why_out)
 {
     char lo[32], hi[32];
 
@@ -102,7 +102,7 @@ static void range_text(const char *what, uint64_t value, struct ch_range range,
 }
 
 static void bits_text(const char *what, const char *name, uint32_t bits,
-                      const char *const names[], size_t count, struct ch_why *why_out)
+                      const char *const names[], size_t count, struct ch_reason *why_out)
 {
     const char *wanted[32];
     size_t n = 0;
@@ -113,7 +113,7 @@ static void bits_text(const char *what, const char *name, uint32_t bits,
     ch_why_list(why_out, wanted, n);
 }
 
-void ch_needs_text(uint32_t needs, uint32_t offers, struct ch_why *why_out)
+void ch_needs_text(uint32_t needs, uint32_t offers, struct ch_reason *why_out)
 {
 #define X(need, bit, text)                                  \
     if ((needs & ~offers & (bit)) != 0) {                   \
@@ -126,7 +126,7 @@ void ch_needs_text(uint32_t needs, uint32_t offers, struct ch_why *why_out)
 }
 
 void ch_miss_text(enum ch_miss miss, const struct ch_rule *rule,
-                  const struct ch_request *request, struct ch_why *why_out)
+                  const struct ch_request *request, struct ch_reason *why_out)
 {
     switch (miss) {
     case CH_MISS_NONE:

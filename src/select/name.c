@@ -11,7 +11,7 @@ enum {
     NAME_CHARS_MAX = 40
 }; /* longer text gets no suggestion; every name in the library is shorter */
 
-void ch_why_set(struct ch_why *why, const char *format, ...)
+void ch_why_set(struct ch_reason *why, const char *format, ...)
 {
     va_list args;
 
@@ -20,7 +20,7 @@ void ch_why_set(struct ch_why *why, const char *format, ...)
     va_end(args);
 }
 
-static void why_append(struct ch_why *why, const char *before, const char *name,
+static void why_append(struct ch_reason *why, const char *before, const char *name,
                        const char *after)
 {
     const size_t used = strlen(why->text);
@@ -28,7 +28,7 @@ static void why_append(struct ch_why *why, const char *before, const char *name,
     (void)snprintf(why->text + used, sizeof(why->text) - used, "%s%s%s", before, name, after);
 }
 
-void ch_why_list(struct ch_why *why, const char *const names[], size_t count)
+void ch_why_list(struct ch_reason *why, const char *const names[], size_t count)
 {
     for (size_t i = 0; i < count; i++)
         why_append(why, i == 0 ? "" : i + 1 == count ? " or " : ", ", names[i], "");
@@ -95,7 +95,7 @@ const char *ch_name_nearest(const char *const names[], size_t count, const char 
 }
 
 bool ch_name_find(const char *kind, const char *const names[], size_t count, const char *found,
-                  size_t *index_out, struct ch_why *why_out)
+                  size_t *index_out, struct ch_reason *why_out)
 {
     const char *near;
 

@@ -13,15 +13,15 @@
 
 /* The text that was found and what is expected; the caller puts a position or a variable before
  * it. */
-struct ch_why {
+struct ch_reason {
     char text[640];
 };
 
-void ch_why_set(struct ch_why *why, const char *format, ...)
+void ch_why_set(struct ch_reason *why, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Append "a, b or c". */
-void ch_why_list(struct ch_why *why, const char *const names[], size_t count);
+void ch_why_list(struct ch_reason *why, const char *const names[], size_t count);
 
 /* The name that is most similar to the text that was found, or that is the equivalent of a name
  * of other libraries; null: none is similar. */
@@ -33,6 +33,7 @@ const char *ch_name_nearest(const char *const names[], size_t count, const char 
  * "collective".
  */
 CH_MUST_CHECK bool ch_name_find(const char *kind, const char *const names[], size_t count,
-                                const char *found, size_t *index_out, struct ch_why *why_out);
+                                const char *found, size_t *index_out,
+                                struct ch_reason *why_out);
 
 #endif /* CH_NAME_H */

@@ -10,7 +10,7 @@
 
 /* --- algorithms by name ------------------------------------------------------------------- */
 
-bool ch_algo_is_of(chorus_coll coll, const char *name, struct ch_why *why_out)
+bool ch_algo_is_of(chorus_coll coll, const char *name, struct ch_reason *why_out)
 {
     const char *names[CH_ALGO_COUNT], *last = "";
     char kind[64];
@@ -28,7 +28,7 @@ bool ch_algo_is_of(chorus_coll coll, const char *name, struct ch_why *why_out)
 }
 
 bool ch_algo_with(chorus_coll coll, const char *name, const char *proto,
-                  const struct ch_algo **algo_out, struct ch_why *why_out)
+                  const struct ch_algo **algo_out, struct ch_reason *why_out)
 {
     const struct ch_algo *algos[CH_PROTO_COUNT];
     const char *protos[CH_PROTO_COUNT];
@@ -64,7 +64,7 @@ chorus_status ch_node_keys(const struct ch_reader *reader, yaml_node_t *mapping,
                            yaml_node_t *values[])
 {
     char key_kind[32];
-    struct ch_why why;
+    struct ch_reason why;
     size_t index;
 
     if (mapping->type != YAML_MAPPING_NODE)
@@ -200,7 +200,7 @@ static chorus_status read_bit(const struct row *row, const char *kind, const yam
                               const char *const names[], size_t count, uint32_t *bits)
 {
     const char *text = ch_node_text(value);
-    struct ch_why why;
+    struct ch_reason why;
     size_t index;
 
     if (text == NULL)
@@ -270,7 +270,7 @@ static chorus_status read_filters(const struct row *row, struct ch_rule *rule)
 static chorus_status read_coll(const struct row *row, chorus_coll *out)
 {
     const char *text;
-    struct ch_why why;
+    struct ch_reason why;
     size_t index;
 
     CH_TRY(text_of(row, KEY_coll, "the collective the rule is for", &text));
@@ -285,7 +285,7 @@ static chorus_status read_algo(const struct row *row, chorus_coll coll,
 {
     const yaml_node_t *algo_node = row->values[KEY_algo], *proto_node = row->values[KEY_proto];
     const char *name, *proto;
-    struct ch_why why;
+    struct ch_reason why;
 
     CH_TRY(text_of(row, KEY_algo, "the algorithm to use", &name));
     if (!ch_algo_is_of(coll, name, &why))

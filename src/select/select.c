@@ -32,7 +32,7 @@ static size_t cut(char *text, char separator, char *parts[], size_t most)
 
 /* name and protocol (null: none given) of a collective. */
 static bool find(chorus_coll coll, const char *name, const char *proto,
-                 const struct ch_algo **algo_out, struct ch_why *why_out)
+                 const struct ch_algo **algo_out, struct ch_reason *why_out)
 {
     return ch_algo_is_of(coll, name, why_out) &&
            ch_algo_with(coll, name, proto, algo_out, why_out);
@@ -40,7 +40,7 @@ static bool find(chorus_coll coll, const char *name, const char *proto,
 
 /* One entry of CHORUS_ALGO, which is split in place. False: *why_out is what is wrong with
  * it. */
-static bool read_entry(char *entry, struct ch_forced forced[], struct ch_why *why_out)
+static bool read_entry(char *entry, struct ch_forced forced[], struct ch_reason *why_out)
 {
     char *parts[FIELDS];
     const size_t n = cut(entry, ':', parts, FIELDS);
@@ -73,7 +73,7 @@ static bool read_entry(char *entry, struct ch_forced forced[], struct ch_why *wh
 chorus_status ch_force_read(const char *text, struct ch_forced forced[])
 {
     char *entries[CHORUS_COLL_COUNT], *copy;
-    struct ch_why why;
+    struct ch_reason why;
     size_t n;
 
     for (size_t i = 0; i < CHORUS_COLL_COUNT; i++)
@@ -101,7 +101,7 @@ chorus_status ch_force_read(const char *text, struct ch_forced forced[])
 chorus_status ch_algo_find(chorus_coll coll, const char *text, const struct ch_algo **algo_out)
 {
     char name[64], *proto;
-    struct ch_why why;
+    struct ch_reason why;
 
     if (strlen(text) >= sizeof(name))
         return CH_FAIL(CHORUS_ERR_ARG,
@@ -269,7 +269,7 @@ static uint32_t clamp(uint32_t value, uint32_t lo, uint32_t hi)
 static chorus_status plan_forced(const struct ch_forced *forced,
                                  const struct ch_request *request, struct ch_plan *plan_out)
 {
-    struct ch_why why;
+    struct ch_reason why;
 
     if ((forced->algo->needs & ~request->offers) != 0) {
         ch_needs_text(forced->algo->needs, request->offers, &why);

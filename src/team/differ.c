@@ -118,7 +118,7 @@ void ch_team_refuse_here(const struct ch_team *team, uint64_t key, const struct 
 bool ch_team_is_concerned(void *arg, uint64_t refused)
 {
     const struct ch_team *team = arg;
-    struct ch_called mine;
+    struct ch_record_call mine;
 
     if ((refused & 1) == 0) return false;
     return !ch_record_find_running(team->record, team->word, &mine) ||

@@ -138,7 +138,7 @@ void ch_team_look(void *team, uint64_t waited_ns);
 /* A message has shown that PE `other` makes another call than `mine`, or that it has a message
  * of a PE that does: which two calls differ? It takes up to a second to ask a PE of another
  * host. False: it is not known. */
-bool ch_team_find_clash(struct ch_team *team, const struct ch_called *mine, uint32_t other,
+bool ch_team_find_clash(struct ch_team *team, const struct ch_record_call *mine, uint32_t other,
                         struct ch_two *out);
 
 /* Calls of this number that differ, among those of PEs of this host. */

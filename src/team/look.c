@@ -138,9 +138,9 @@ static bool ask_step(struct ch_ask *ask, uint32_t pe)
 
 /* As ch_record_find_upto. */
 static bool ask_find(const struct ch_ask *ask, uint64_t team, uint64_t most,
-                     struct ch_called *out)
+                     struct ch_record_call *out)
 {
-    struct ch_called again;
+    struct ch_record_call again;
 
     return ch_record_find_upto(&ask->copies[1], team, most, out) &&
            ch_record_read(&ask->copies[0], out->index, &again) &&
@@ -165,10 +165,10 @@ enum { NEAR_MOST = 16 };
 
 /* Does a call of PE `pe`, whose number is at most that of `mine`, differ from this PE's call of
  * that number? */
-static bool clashes(const struct ch_team *team, const struct ch_called *mine, uint32_t pe,
-                    const struct ch_called *theirs, struct ch_two *out)
+static bool clashes(const struct ch_team *team, const struct ch_record_call *mine, uint32_t pe,
+                    const struct ch_record_call *theirs, struct ch_two *out)
 {
-    struct ch_called own = *mine;
+    struct ch_record_call own = *mine;
 
     if (theirs->doing.number != mine->doing.number &&
         !ch_record_find(team->record, team->word, theirs->doing.number, true, &own))
@@ -178,10 +178,10 @@ static bool clashes(const struct ch_team *team, const struct ch_called *mine, ui
     return true;
 }
 
-static bool clashes_near(const struct ch_team *team, const struct ch_called *mine, uint32_t pe,
-                         struct ch_two *out)
+static bool clashes_near(const struct ch_team *team, const struct ch_record_call *mine,
+                         uint32_t pe, struct ch_two *out)
 {
-    struct ch_called theirs;
+    struct ch_record_call theirs;
 
     return ch_record_find_upto(team->members[pe].record, team->word, mine->doing.number,
                                &theirs) &&
@@ -189,7 +189,8 @@ static bool clashes_near(const struct ch_team *team, const struct ch_called *min
 }
 
 /* The next PEs of this host, in each look other ones. */
-static bool look_near(struct ch_team *team, const struct ch_called *mine, struct ch_two *out)
+static bool look_near(struct ch_team *team, const struct ch_record_call *mine,
+                      struct ch_two *out)
 {
     uint32_t at = __atomic_load_n(&team->look_near, __ATOMIC_RELAXED), n_looked = 0;
 
@@ -220,15 +221,15 @@ static uint32_t far_peer(const struct ch_team *team, bool is_all)
 
 /* With the lock of `ask`. */
 static bool clashes_far(const struct ch_team *team, struct ch_ask *ask,
-                        const struct ch_called *mine, uint32_t pe, struct ch_two *out)
+                        const struct ch_record_call *mine, uint32_t pe, struct ch_two *out)
 {
-    struct ch_called theirs;
+    struct ch_record_call theirs;
 
     return ask_find(ask, team->word, mine->doing.number, &theirs) &&
            clashes(team, mine, pe, &theirs, out);
 }
 
-static bool look_far(struct ch_team *team, const struct ch_called *mine, bool is_all,
+static bool look_far(struct ch_team *team, const struct ch_record_call *mine, bool is_all,
                      struct ch_two *out)
 {
     const uint32_t pe = far_peer(team, is_all);
@@ -247,7 +248,7 @@ static bool look_far(struct ch_team *team, const struct ch_called *mine, bool is
 void ch_team_look(void *arg, uint64_t waited_ns)
 {
     struct ch_team *team = arg;
-    struct ch_called mine;
+    struct ch_record_call mine;
     struct ch_two two;
     const bool has_hosts = team->levels != NULL && team->teams->ask != NULL;
 
@@ -261,7 +262,7 @@ void ch_team_look(void *arg, uint64_t waited_ns)
 }
 
 /* Waits, unless another thread does. */
-static bool ask_now(struct ch_team *team, const struct ch_called *mine, uint32_t other,
+static bool ask_now(struct ch_team *team, const struct ch_record_call *mine, uint32_t other,
                     struct ch_two *out)
 {
     struct ch_ask *ask = team->teams->ask;
@@ -280,7 +281,7 @@ static bool ask_now(struct ch_team *team, const struct ch_called *mine, uint32_t
     return found;
 }
 
-bool ch_team_find_clash(struct ch_team *team, const struct ch_called *mine, uint32_t other,
+bool ch_team_find_clash(struct ch_team *team, const struct ch_record_call *mine, uint32_t other,
                         struct ch_two *out)
 {
     const bool is_near = team->members[other].record != NULL;
@@ -292,7 +293,7 @@ bool ch_team_find_clash(struct ch_team *team, const struct ch_called *mine, uint
 
 bool ch_team_find_clash_near(const struct ch_team *team, uint64_t number, struct ch_two *out)
 {
-    struct ch_called first, other;
+    struct ch_record_call first, other;
     bool has_first = false;
 
     for (uint32_t k = 0; k < team->n; k++) {

@@ -16,7 +16,7 @@ static enum presence presence_of(const struct ch_team *team, uint32_t pe,
                                  const struct ch_doing *call)
 {
     const struct ch_record *record = team->members[pe].record;
-    struct ch_called called;
+    struct ch_record_call called;
 
     if (record == NULL) return HAS_BEGUN;
     if (!ch_record_find(record, call->team, call->number, ch_doing_is_collective(call),
@@ -62,7 +62,7 @@ chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
 {
     const unsigned me = team->members[team->me].world, late = team->members[from].world;
     char text[CH_DOING_TEXT_BYTES] = "a call";
-    struct ch_called called;
+    struct ch_record_call called;
 
     if (ch_record_latest(team->record, &called) && ch_called_is_running(&called))
         ch_doing_text(&called.doing, text);
@@ -89,7 +89,7 @@ static const struct ch_team *team_of(const struct ch_teams *teams, const struct 
     return NULL;
 }
 
-void ch_teams_add_missing(const struct ch_teams *teams, const struct ch_called *called)
+void ch_teams_add_missing(const struct ch_teams *teams, const struct ch_record_call *called)
 {
     const struct ch_team *team = team_of(teams, &called->doing);
     char missing[CH_WHERE_BYTES], text[CH_WHERE_BYTES + 16];
@@ -139,7 +139,7 @@ void ch_teams_warn(const struct ch_teams *teams, const struct ch_wait_policy *po
         "a call that is not recorded (put, get, quiet, on a stream)";
     char missing[CH_WHERE_BYTES] = "others", deadline[CH_DEADLINE_BYTES];
     const struct ch_team *team = NULL;
-    struct ch_called called;
+    struct ch_record_call called;
     struct ch_chain chain;
     bool is_alone = false;
 

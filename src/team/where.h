@@ -26,7 +26,7 @@ chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
 /* Of a wait for words that failed: add which PE waits for which, as far as it is known. */
 void ch_teams_add_chain(const struct ch_teams *teams);
 
-void ch_teams_add_missing(const struct ch_teams *teams, const struct ch_called *called);
+void ch_teams_add_missing(const struct ch_teams *teams, const struct ch_record_call *called);
 
 /* Log what this PE waits for. `named` is the missing PE, if the records do not show it; or
  * null. */

@@ -28,7 +28,7 @@
  */
 
 /* Turn `t` of 0 .. n - 1: block p starts at PE p. */
-CH_FN chorus_status ch_fcollect_ring_turn(const struct ch_coll *c, struct ch_leg l, uint32_t t,
+CH_FN chorus_status ch_fcollect_ring_turn(const struct ch_coll *c, struct ch_half l, uint32_t t,
                                           struct ch_lanes g)
 {
     char *to = c->dst + ch_after(c, c->n - t) * c->stride + l.first;
@@ -49,7 +49,7 @@ CH_FN chorus_status ch_fcollect_ring(const struct ch_coll *c, struct ch_lanes g)
     ch_copy(c->dst + c->me * c->stride, c->src, bytes, g);
     for (size_t at = 0; at < bytes && c->n > 1; at += most)
         for (uint32_t i = 0; i < CH_LEGS * c->n; i++) {
-            struct ch_leg l = ch_leg_of(c, ch_min(most, bytes - at), i % CH_LEGS);
+            struct ch_half l = ch_half_of(c, ch_min(most, bytes - at), i % CH_LEGS);
             chorus_status st;
 
             l.first += at;

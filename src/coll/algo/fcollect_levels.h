@@ -27,13 +27,14 @@
 
 /* What a host has in a round: the blocks of a host, and of those before it; of each block, the
  * part from byte `at` on. */
-struct ch_stock {
+struct ch_host_blocks {
     uint32_t node, hosts;
     size_t at, bytes;
 };
 
 /* The PE whose block is the i-th of a stock. */
-CH_FN uint32_t ch_stock_pe(const struct ch_coll *c, const struct ch_stock *stock, uint64_t i)
+CH_FN uint32_t ch_stock_pe(const struct ch_coll *c, const struct ch_host_blocks *stock,
+                           uint64_t i)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
     uint32_t node = stock->node;
@@ -45,8 +46,8 @@ CH_FN uint32_t ch_stock_pe(const struct ch_coll *c, const struct ch_stock *stock
 
 /* Copy `count` blocks of a stock, from `first` on, to memory. Those of this host are in the
  * dest of their PEs, all others in this PE's. */
-CH_FN void ch_stock_pack(const struct ch_coll *c, const struct ch_stock *stock, uint64_t first,
-                         uint64_t count, char *memory, struct ch_lanes g)
+CH_FN void ch_stock_pack(const struct ch_coll *c, const struct ch_host_blocks *stock,
+                         uint64_t first, uint64_t count, char *memory, struct ch_lanes g)
 {
     for (uint64_t i = 0; i < count; i++) {
         const uint32_t pe = ch_stock_pe(c, stock, first + i);
@@ -58,7 +59,7 @@ CH_FN void ch_stock_pack(const struct ch_coll *c, const struct ch_stock *stock, 
 }
 
 /* The same from memory into the dest of every PE of this host. */
-CH_FN void ch_stock_unpack(const struct ch_coll *c, const struct ch_stock *stock,
+CH_FN void ch_stock_unpack(const struct ch_coll *c, const struct ch_host_blocks *stock,
                            uint64_t first, uint64_t count, const char *memory,
                            struct ch_lanes g)
 {
@@ -74,7 +75,7 @@ CH_FN void ch_stock_unpack(const struct ch_coll *c, const struct ch_stock *stock
 }
 
 /* One message of `count` blocks of the stock to the PE of this rail on a host, or from it. */
-CH_FN chorus_status ch_stock_send(const struct ch_coll *c, const struct ch_stock *stock,
+CH_FN chorus_status ch_stock_send(const struct ch_coll *c, const struct ch_host_blocks *stock,
                                   uint64_t first, uint64_t count, uint32_t to,
                                   struct ch_lanes g)
 {
@@ -88,7 +89,7 @@ CH_FN chorus_status ch_stock_send(const struct ch_coll *c, const struct ch_stock
     return CHORUS_OK;
 }
 
-CH_FN chorus_status ch_stock_take(const struct ch_coll *c, const struct ch_stock *stock,
+CH_FN chorus_status ch_stock_take(const struct ch_coll *c, const struct ch_host_blocks *stock,
                                   uint64_t first, uint64_t count, struct ch_lanes g)
 {
     const struct ch_coll rail = ch_on_rail(c);
@@ -101,13 +102,13 @@ CH_FN chorus_status ch_stock_take(const struct ch_coll *c, const struct ch_stock
 }
 
 /* A gateway's messages of one round, to the host at a distance and from the one behind. */
-CH_FN chorus_status ch_stock_trade(const struct ch_coll *c, struct ch_stock stock,
+CH_FN chorus_status ch_stock_trade(const struct ch_coll *c, struct ch_host_blocks stock,
                                    uint32_t distance, struct ch_lanes g)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
     const uint32_t to = ch_host_before(nodes, stock.node, nodes->count - distance);
     const uint64_t per = ch_bundle_per(ch_bytes(c), c->layout->chunk_bytes[CH_CELL_simple]);
-    struct ch_stock other = stock;
+    struct ch_host_blocks other = stock;
     uint64_t given, taken;
     chorus_status st = CHORUS_OK;
 
@@ -132,7 +133,8 @@ CH_FN chorus_status ch_stock_rounds(const struct ch_coll *c, const struct ch_col
 
     for (uint32_t span = 1, informed = 1; span < hosts; span *= nodes->least + 1) {
         const uint32_t gateways = ch_gateways(nodes, span), distance = (node->me + 1) * span;
-        struct ch_stock stock = {nodes->node[c->me], 0, at, ch_part(c, CH_CELL_simple, at)};
+        struct ch_host_blocks stock = {nodes->node[c->me], 0, at,
+                                       ch_part(c, CH_CELL_simple, at)};
 
         if (span > 1)
             st = ch_hand_over(node, informed, gateways, ch_epoch(node, g), CH_DATA, g);

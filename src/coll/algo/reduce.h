@@ -100,7 +100,7 @@ CH_FN void ch_shot_combine(const struct ch_coll *c, size_t at, uint64_t exchange
     for (struct ch_batch b = ch_batch_first(CH_CELL_simple, dst, s.count, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
         struct ch_value v;
-        struct ch_acc acc;
+        struct ch_accumulator acc;
 
         ch_combine_sources(c, CH_CELL_simple, &sources, c->n, ch_ahead_of(c), &acc, &b, &st);
         ch_value_stage(&v, dst, &b);
@@ -213,7 +213,7 @@ CH_FN void ch_two_shot_combine(const struct ch_coll *c, const struct ch_two_shot
          ch_batch_more(&b); ch_batch_next(&b)) {
         const struct ch_batch data = ch_batch_clip(&b, bytes);
         struct ch_value v;
-        struct ch_acc acc;
+        struct ch_accumulator acc;
 
         ch_combine_sources(c, CH_CELL_ll, &sources, c->n, ch_ahead_of(c), &acc, &b, st);
         ch_value_private(&v);

@@ -60,7 +60,7 @@ struct ch_value {
     uint64_t seen[2]; /* flags of its packets, as last loaded */
 };
 
-struct ch_acc { /* floats for the 16-bit types, else elements as in ch_value */
+struct ch_accumulator { /* floats for the 16-bit types, else elements as in ch_value */
     uint64_t word[CH_PIECES_MAX][2 * CH_ACC_FACTOR];
 };
 
@@ -710,7 +710,7 @@ CH_FN void ch_keep_words(const struct ch_coll *c, uint64_t word[2])
         __asm__ volatile("" : "+l"(word[0]), "+l"(word[1]));
 }
 
-CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_acc *acc, int is_first,
+CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_accumulator *acc, int is_first,
                       const struct ch_value v[CH_AHEAD], uint32_t left,
                       const struct ch_batch *b)
 {
@@ -729,8 +729,8 @@ CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_acc *acc, int is_first,
     }
 }
 
-CH_FN void ch_acc_last(const struct ch_coll *c, struct ch_value *v, const struct ch_acc *acc,
-                       const struct ch_batch *b)
+CH_FN void ch_acc_last(const struct ch_coll *c, struct ch_value *v,
+                       const struct ch_accumulator *acc, const struct ch_batch *b)
 {
 #pragma unroll
     for (int p = 0; p < ch_pieces_of(b->kind); p++) {

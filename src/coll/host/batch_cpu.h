@@ -22,7 +22,7 @@ struct ch_value {
 
 /* Two sources are combined in one pass, at the end, if the first is in plain memory: then the
  * other is, too. */
-struct ch_acc {
+struct ch_accumulator {
     const unsigned char *one, *other; /* these sources; null: the accumulator is in `data` */
     unsigned char data[CH_ACC_FACTOR * CH_UNIT_BYTES] __attribute__((aligned(16)));
 };
@@ -291,7 +291,7 @@ CH_FN size_t ch_batch_count(const struct ch_coll *c, const struct ch_batch *b)
     return b->bytes / c->elem_bytes;
 }
 
-CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_acc *acc, int is_first,
+CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_accumulator *acc, int is_first,
                       const struct ch_value v[CH_AHEAD], uint32_t left,
                       const struct ch_batch *b)
 {
@@ -307,8 +307,8 @@ CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_acc *acc, int is_first,
     }
 }
 
-CH_FN void ch_acc_last(const struct ch_coll *c, struct ch_value *v, const struct ch_acc *acc,
-                       const struct ch_batch *b)
+CH_FN void ch_acc_last(const struct ch_coll *c, struct ch_value *v,
+                       const struct ch_accumulator *acc, const struct ch_batch *b)
 {
     if (acc->one != NULL)
         c->reduce->both(v->data, acc->one, acc->other, ch_batch_count(c, b));

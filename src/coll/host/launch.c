@@ -184,7 +184,7 @@ static chorus_status advise(const struct ch_team *team, chorus_status status)
 /* This PE makes `mine`, and got a message of a call of PE `other` with another tag. */
 static __attribute__((noinline)) chorus_status describe_tags(struct ch_team *team,
                                                              const char *coll,
-                                                             const struct ch_called *mine,
+                                                             const struct ch_record_call *mine,
                                                              uint32_t other)
 {
     const bool is_known = mine->index != 0;
@@ -208,7 +208,7 @@ static __attribute__((noinline)) chorus_status describe_tags(struct ch_team *tea
  * the block: the first call is its sender's, and the count of each that of the block. */
 static __attribute__((noinline)) chorus_status describe_block(struct ch_team *team,
                                                               const char *coll,
-                                                              const struct ch_called *mine,
+                                                              const struct ch_record_call *mine,
                                                               const struct ch_unequal *found)
 {
     struct ch_two two = {.pes = {found->from, found->to}};
@@ -224,7 +224,7 @@ static __attribute__((noinline)) chorus_status describe_block(struct ch_team *te
 
 /* The failure of a call that this PE found to differ from that of another. */
 static chorus_status describe_difference(const struct ch_call *call, const struct cause *cause,
-                                         const struct ch_called *mine)
+                                         const struct ch_record_call *mine)
 {
     const char *coll = ch_coll_names[call->algo->coll];
 
@@ -251,7 +251,7 @@ describe(const struct ch_call *call, chorus_status status, const struct cause *c
                    late = team->members[cause->late_peer].world;
     const double seconds = (double)team->policy->timeout_ns / (double)CH_NS_PER_S;
     char doing[CH_DOING_TEXT_BYTES] = "a call", missing[CH_WHERE_BYTES];
-    struct ch_called called = {.doing = {.team = team->number}};
+    struct ch_record_call called = {.doing = {.team = team->number}};
 
     if (ch_team_is_refused(team)) return describe_refusal(team, coll);
     if (status == CHORUS_ERR_ABORTED) {

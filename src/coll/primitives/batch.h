@@ -8,7 +8,7 @@
  *
  *     struct ch_batch b;    a position in the span
  *     struct ch_value v;    the bytes of a batch, private to the lane
- *     struct ch_acc acc;    an accumulator for them
+ *     struct ch_accumulator acc;    an accumulator for them
  *
  *     for (b = ch_batch_first(kind, at, bytes, g); ch_batch_more(&b); ch_batch_next(&b))
  *

@@ -193,7 +193,8 @@ CH_FN void ch_own_load(const struct ch_sources *s, struct ch_value *v, const str
 /* acc = a batch of `count` sources, with this number of loads in flight. */
 CH_FN void ch_combine_sources(const struct ch_coll *c, enum ch_cell kind,
                               const struct ch_sources *s, uint32_t count, uint32_t ahead,
-                              struct ch_acc *acc, const struct ch_batch *b, chorus_status *st)
+                              struct ch_accumulator *acc, const struct ch_batch *b,
+                              chorus_status *st)
 {
     struct ch_value v[CH_AHEAD], own;
 
@@ -218,7 +219,7 @@ CH_FN void ch_combine_batch(const struct ch_coll *c, enum ch_cell kind,
                             char *dst, const struct ch_batch *b, chorus_status *st)
 {
     struct ch_value v;
-    struct ch_acc acc;
+    struct ch_accumulator acc;
 
     ch_combine_sources(c, kind, s, count, ahead, &acc, b, st);
     ch_value_stage(&v, dst, b);

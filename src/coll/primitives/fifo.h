@@ -316,15 +316,15 @@ CH_FN size_t ch_relay_bytes(const struct ch_coll *c)
     return CH_LEGS * c->layout->chunk_bytes[CH_CELL_simple];
 }
 
-struct ch_leg {
+struct ch_half {
     size_t first, bytes; /* no bytes: there is no such leg */
 };
 
 /* Leg 0 or 1 of `bytes` (0 to ch_relay_bytes). */
-CH_FN struct ch_leg ch_leg_of(const struct ch_coll *c, size_t bytes, uint32_t leg)
+CH_FN struct ch_half ch_half_of(const struct ch_coll *c, size_t bytes, uint32_t leg)
 {
     const size_t chunk = c->layout->chunk_bytes[CH_CELL_simple];
-    struct ch_leg l;
+    struct ch_half l;
 
     l.first = leg * chunk;
     l.bytes = bytes > l.first ? ch_min(chunk, bytes - l.first) : 0;

@@ -279,7 +279,7 @@ CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, s
     for (struct ch_batch b = ch_batch_first(ch_plain_of(c), dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
         struct ch_value v[CH_AHEAD];
-        struct ch_acc acc;
+        struct ch_accumulator acc;
 
         for (uint32_t pe = 0; pe < c->n; pe += ch_ahead_of(c)) {
             CH_EACH_AHEAD (u)
@@ -304,7 +304,7 @@ CH_FN void ch_combine_slots(const struct ch_coll *c, char *dst, uint32_t count, 
     for (struct ch_batch b = ch_batch_first(CH_CELL_simple, dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
         struct ch_value v[CH_AHEAD];
-        struct ch_acc acc;
+        struct ch_accumulator acc;
 
         for (uint32_t i = 0; i < count; i += ch_ahead_of(c)) {
             CH_EACH_AHEAD (u)
