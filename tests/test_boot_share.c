@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The secret that PEs of one user agree on: who makes it, who gets it, and what is left. */
 #include "base/clock.h"
-#include "boot/share.h"
+#include "boot/ways.h"
 
 #include <check.h>
 #include <dirent.h>

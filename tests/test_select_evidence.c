@@ -8,7 +8,7 @@
 #include "select_fixture.h"
 
 #include "base/number.h"
-#include "select/name.h"
+#include "select/table.h"
 
 #include <glob.h>
 

@@ -7,7 +7,7 @@
 #include "boot/place.h"
 #include "coll/reduce.h"
 #include "device/device.h"
-#include "select/name.h"
+#include "select/table.h"
 #include "select/select.h"
 
 #include <inttypes.h>

@@ -7,7 +7,7 @@
  */
 #include "chorus-info.h"
 
-#include "select/name.h"
+#include "select/table.h"
 #include "select/select.h"
 
 #include <glob.h>

@@ -3,7 +3,7 @@
  * command links is run as a job. */
 #include "chorus-info.h"
 
-#include "select/name.h"
+#include "select/table.h"
 
 #include <argp.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "api/context.h"
 #include "chorus/chorusx.h"
 #include "coll/cuda/gpu.h"
-#include "team/memory.h"
+#include "team/table.h"
 
 #include <errno.h>
 #include <stdlib.h>

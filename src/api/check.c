@@ -7,7 +7,7 @@
 
 #include "api/coll.h"
 #include "device/device.h"
-#include "team/memory.h"
+#include "team/table.h"
 
 #include <stdint.h>
 

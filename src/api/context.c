@@ -9,7 +9,7 @@
 #include "base/error.h"
 #include "chorus/chorusx.h"
 #include "team/differ.h"
-#include "team/where.h"
+#include "team/table.h"
 
 #include <pthread.h>
 #include <stdio.h>

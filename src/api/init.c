@@ -13,8 +13,8 @@
 #include "boot/tree/tree.h"
 #include "chorus/chorusx.h"
 #include "coll/cuda/gpu.h"
-#include "select/name.h"
-#include "team/memory.h"
+#include "select/table.h"
+#include "team/table.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #include "chorus/chorusx.h"
 
 #include "api/check.h"
-#include "team/memory.h"
+#include "team/table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -11,7 +11,7 @@
 #include "boot/boot.h"
 #include "coll/cuda/gpu.h"
 #include "coll/host/host.h"
-#include "team/where.h"
+#include "team/table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* own.c: what belongs to the user of this process: a folder for sockets, and their peers. */
-#include "boot/share.h"
+#include "boot/ways.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "boot/share.h"
+#include "boot/ways.h"
 
 #include "base/clock.h"
 #include "base/error.h"
 #include "boot/message.h"
-#include "boot/ways.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -9,10 +9,9 @@
 #include "base/error.h"
 #include "base/number.h"
 #include "base/option.h"
-#include "boot/share.h"
+#include "boot/ways.h"
 #include "boot/tree/address.h"
 #include "boot/tree/tree.h"
-#include "boot/ways.h"
 
 #include <errno.h>
 #include <sodium.h>
@@ -170,7 +169,7 @@ static void find_listen(const struct torchrun *job, unsigned char root_out[CH_BO
  * torchrun gives no secret to its processes. CHORUS_SECRET may be set to any text, so a
  * password hash makes the key from it: whoever guesses the text needs the time and the memory
  * of this hash for each guess. The names of the job are its salt, and keep apart jobs that run
- * at the same time. One PE of each host computes it and gives it to the others (share.h), since
+ * at the same time. One PE of each host computes it and gives it to the others (share.c), since
  * a host may have more PEs than memory for the hash of each.
  *
  * Without CHORUS_SECRET, PEs on one host use a random secret in the same way, which PE 0 makes:

@@ -6,7 +6,7 @@
 #ifndef CH_INSIDE_H
 #define CH_INSIDE_H
 
-#include "select/name.h"
+#include "select/table.h"
 #include "select/select.h"
 
 /* --- algorithms by name ------------------------------------------------------------------- */

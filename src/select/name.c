@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "select/name.h"
+#include "select/table.h"
 
 #include <stdarg.h>
 #include <stdint.h>

@@ -6,7 +6,6 @@
 #include "select/table.h"
 
 #include "base/number.h"
-#include "select/name.h"
 
 #include <errno.h>
 #include <fcntl.h>

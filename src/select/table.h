@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.h: from bytes to a table; only for this folder.
+ * table.h: from bytes to a table, and names in it; only for this folder.
  *
  * libyaml loads the document as a tree whose nodes have positions, so that the first pass and
  * every later check can give file:line:column. (libcyaml, which loads into structs over
@@ -10,8 +10,11 @@
 #define CH_TABLE_H
 
 #include "select/select.h"
+#include "base/error.h"
 
 #include <yaml.h>
+#include <stdbool.h>
+#include <stddef.h>
 
 /* A table, and the memory of its strings. */
 struct ch_table_file {
@@ -56,5 +59,37 @@ CH_MUST_CHECK chorus_status ch_serves_read(const struct ch_reader *reader, yaml_
  */
 CH_MUST_CHECK chorus_status ch_table_parse(const char *path, const char *text, size_t bytes,
                                            struct ch_table_file **file_out);
+
+/* ---- names and words of a table ---- */
+
+/*
+ * Finds a name that a user wrote in a list of names, and composes the message if it is
+ * not in the list.
+ */
+
+/* The text that was found and what is expected; the caller puts a position or a variable before
+ * it. */
+struct ch_reason {
+    char text[640];
+};
+
+void ch_why_set(struct ch_reason *why, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Append "a, b or c". */
+void ch_why_list(struct ch_reason *why, const char *const names[], size_t count);
+
+/* The name that is most similar to the text that was found, or that is the equivalent of a name
+ * of other libraries; null: none is similar. */
+const char *ch_name_nearest(const char *const names[], size_t count, const char *found);
+
+/*
+ * The index of `found` among names[0, count). If it is not there, returns false, and *why_out
+ * lists the names and suggests the nearest. `kind` is the kind of the names, such as
+ * "collective".
+ */
+CH_MUST_CHECK bool ch_name_find(const char *kind, const char *const names[], size_t count,
+                                const char *found, size_t *index_out,
+                                struct ch_reason *why_out);
 
 #endif /* CH_TABLE_H */

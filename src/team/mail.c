@@ -28,7 +28,6 @@
  */
 #include "team/differ.h"
 #include "team/table.h"
-#include "team/where.h"
 
 #include <string.h>
 

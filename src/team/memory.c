@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "team/memory.h"
-
 #include "team/table.h"
 
 #include <stdlib.h>

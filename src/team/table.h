@@ -8,6 +8,7 @@
 
 #include "team/device.h"
 #include "team/team.h"
+#include "base/record.h"
 
 #include <pthread.h>
 
@@ -144,5 +145,67 @@ CH_MUST_CHECK chorus_status ch_device_table_add(struct ch_teams *teams,
  * without a table. */
 CH_MUST_CHECK chorus_status ch_device_table_remove(const struct ch_teams *teams,
                                                    ch_team_handle handle);
+
+/* ---- objects of a team ---- */
+
+/*
+ * Symmetric objects of a team alone.
+ *
+ * Such an object lies beside the team's sync memory, which each PE allocates by itself and all
+ * peers can access. It has the same offset on all members, which they find by votes: each
+ * allocates at the lowest offset that is free on it, all try again from the highest of these,
+ * and so on until all have the same. The symmetric heap of the job is not changed, so PEs that
+ * are not in the team need not take part.
+ */
+
+/* Allocate `bytes` bytes, not 0, filled with zeros. Collective over the team; on all its PEs or
+ * on none: ERR_NOMEM, or ERR_ARG if `bytes` differs between them. */
+CH_MUST_CHECK chorus_status ch_team_object_alloc(struct ch_teams *teams, struct ch_team *team,
+                                                 size_t bytes, void **ptr_out);
+
+/* Free the object that begins at ptr once all members have called. Collective over the team.
+ * ERR_ARG if no object of the team begins there. */
+CH_MUST_CHECK chorus_status ch_team_object_free(struct ch_teams *teams, struct ch_team *team,
+                                                const void *ptr);
+
+/* The team that has an object which contains [ptr, ptr + bytes) of this PE's memory; null:
+ * there is none. */
+const struct ch_team *ch_teams_owner(struct ch_teams *teams, const void *ptr, size_t bytes);
+
+/* ---- messages about waits ---- */
+
+/*
+ * Composes messages about waits from the records: which PE is missing, and what it is
+ * doing.
+ */
+
+enum { CH_WHERE_BYTES = 3 * CH_DOING_TEXT_BYTES };
+
+/* "PE 1, which has not begun this call: PE 1 has been in barrier, call 16 of team 0, for 12 s".
+ * A PE that makes another call is named first. `suspect` is the PE of the team to name if the
+ * records show none that is missing; this PE: none is known. False: no PE is named. */
+bool ch_team_missing(const struct ch_team *team, const struct ch_doing *call, uint32_t suspect,
+                     char text[CH_WHERE_BYTES]);
+
+/* Set the message of a failed wait for a word of `from`. */
+chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
+                                    chorus_status status);
+
+/* Append to the message of this PE's failed call on memory or teams which PE is missing, and
+ * what it is doing. */
+/* Of a wait for words that failed: add which PE waits for which, as far as it is known. */
+void ch_teams_add_chain(const struct ch_teams *teams);
+
+void ch_teams_add_missing(const struct ch_teams *teams, const struct ch_record_call *called);
+
+/* Log what this PE waits for. `named` is the missing PE, if the records do not show it; or
+ * null. */
+void ch_teams_warn(const struct ch_teams *teams, const struct ch_wait_policy *policy,
+                   const char *named, uint64_t waited_ns);
+
+enum { CH_DEADLINE_BYTES = 80 };
+
+/* "it will fail after 300 s, which CHORUS_TIMEOUT changes" */
+void ch_deadline_text(uint64_t timeout_ns, char text[CH_DEADLINE_BYTES]);
 
 #endif /* CH_TEAM_TABLE_H */

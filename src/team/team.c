@@ -8,7 +8,6 @@
 #include "device/device.h"
 #include "team/differ.h"
 #include "team/table.h"
-#include "team/where.h"
 
 #include <errno.h>
 #include <stdlib.h>

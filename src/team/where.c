@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "team/where.h"
+#include "team/table.h"
 
 #include "base/error.h"
 #include "base/record.h"
 #include "team/differ.h"
-#include "team/table.h"
 
 #include <stdio.h>
 

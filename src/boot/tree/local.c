@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "boot/message.h"
-#include "boot/share.h"
 #include "boot/ways.h"
 
 #include <errno.h>

@@ -12,7 +12,6 @@
 #include "boot/tree/inside.h"
 
 #include "base/clock.h"
-#include "boot/share.h"
 #include "boot/ways.h"
 
 #include <errno.h>

@@ -6,7 +6,7 @@
 #include "coll/coll.h"
 #include "coll/shape.h"
 #include "team/differ.h"
-#include "team/where.h"
+#include "team/table.h"
 
 #include <stdlib.h>
 #include <string.h>
