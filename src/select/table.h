@@ -9,12 +9,12 @@
 #ifndef CH_TABLE_H
 #define CH_TABLE_H
 
-#include "select/select.h"
 #include "base/error.h"
+#include "select/select.h"
 
-#include <yaml.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <yaml.h>
 
 /* A table, and the memory of its strings. */
 struct ch_table_file {

@@ -6,9 +6,9 @@
 #ifndef CH_TEAM_TABLE_H
 #define CH_TEAM_TABLE_H
 
+#include "base/record.h"
 #include "team/device.h"
 #include "team/team.h"
-#include "base/record.h"
 
 #include <pthread.h>
 

@@ -241,7 +241,8 @@ enum {
 #define X(name) extern const struct ch_link_ops ch_link_##name;
 CH_KIND_LIST(X)
 #undef X
-extern const struct ch_link_ops ch_link_loop __attribute__((weak));
+/* Hidden, so that no program can define it for the library. */
+extern const struct ch_link_ops ch_link_loop __attribute__((weak, visibility("hidden")));
 
 extern const struct ch_link_ops *const ch_kind_ops[CH_KIND_COUNT]; /* null: loop, if absent */
 

@@ -67,6 +67,15 @@ static char *there(const struct ch_link *link, const void *symmetric)
     return (char *)((uintptr_t)symmetric + (uintptr_t)link->shift);
 }
 
+/* An operation was begun with this status under the lock: post it, and wait until `what` holds,
+ * unless it is null. */
+static chorus_status finish(struct ch_link *link, uint32_t ctx, chorus_status status,
+                            ch_is_over_fn what)
+{
+    ch_network_posted(link->network);
+    return status == CHORUS_OK ? ch_network_finish(link, ctx, what) : status;
+}
+
 static chorus_status put(struct ch_link *link, uint32_t ctx, void *dest, const void *source,
                          size_t bytes, bool is_nbi)
 {
@@ -75,10 +84,7 @@ static chorus_status put(struct ch_link *link, uint32_t ctx, void *dest, const v
     if (bytes == 0) return CHORUS_OK;
     ch_network_lock(link->network);
     status = link->ops->put(link->ep, ctx, link->pe, there(link, dest), source, bytes);
-    ch_network_posted(link->network);
-    return status == CHORUS_OK
-               ? ch_network_finish(link, ctx, is_nbi ? NULL : link->ops->is_sent)
-               : status;
+    return finish(link, ctx, status, is_nbi ? NULL : link->ops->is_sent);
 }
 
 static chorus_status get(struct ch_link *link, uint32_t ctx, void *dest, const void *source,
@@ -89,10 +95,7 @@ static chorus_status get(struct ch_link *link, uint32_t ctx, void *dest, const v
     if (bytes == 0) return CHORUS_OK;
     ch_network_lock(link->network);
     status = link->ops->get(link->ep, ctx, link->pe, dest, there(link, source), bytes);
-    ch_network_posted(link->network);
-    return status == CHORUS_OK
-               ? ch_network_finish(link, ctx, is_nbi ? NULL : link->ops->is_done)
-               : status;
+    return finish(link, ctx, status, is_nbi ? NULL : link->ops->is_done);
 }
 
 chorus_status ch_links_put(struct ch_links *links, uint32_t ctx, void *symmetric_dest,
@@ -136,10 +139,7 @@ static chorus_status amo(struct ch_link *link, uint32_t ctx, enum ch_amo op, voi
     ch_network_lock(link->network);
     status = link->ops->amo(link->ep, ctx, link->pe, op, there(link, symmetric), bytes, value,
                             compare, fetched_out);
-    ch_network_posted(link->network);
-    return status == CHORUS_OK
-               ? ch_network_finish(link, ctx, fetched_out != NULL ? link->ops->is_done : NULL)
-               : status;
+    return finish(link, ctx, status, fetched_out != NULL ? link->ops->is_done : NULL);
 }
 
 chorus_status ch_links_amo(struct ch_links *links, uint32_t ctx, enum ch_amo op,
@@ -172,10 +172,7 @@ static chorus_status put_signal(struct ch_link *link, uint32_t ctx,
     at_peer.word = (uint64_t *)(void *)there(link, p->word);
     ch_network_lock(link->network);
     status = link->ops->put_signal(link->ep, ctx, link->pe, &at_peer);
-    ch_network_posted(link->network);
-    return status == CHORUS_OK
-               ? ch_network_finish(link, ctx, is_nbi ? NULL : link->ops->is_sent)
-               : status;
+    return finish(link, ctx, status, is_nbi ? NULL : link->ops->is_sent);
 }
 
 /* Two accesses: of the data, if there are any, and of the word. */

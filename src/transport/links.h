@@ -12,13 +12,13 @@
 #ifndef CH_LINKS_H
 #define CH_LINKS_H
 
+#include "base/door.h"
 #include "base/option.h"
 #include "base/record.h"
 #include "boot/boot.h"
 #include "heap/heap.h"
-#include "transport/link.h"
-#include "base/door.h"
 #include "transport/amo.h"
+#include "transport/link.h"
 
 /* ---- mapped peers ---- */
 

@@ -7,19 +7,17 @@
 #include <string.h>
 
 struct ch_endpoint {
-    uint32_t n;
-    struct ch_door *doors[]; /* [n]; null: the PE is not mapped */
+    struct ch_heap *heap; /* borrowed */
 };
 
 static chorus_status mapped_open(const struct ch_link_terms *terms, struct ch_endpoint **ep_out)
 {
-    const uint32_t n = ch_heap_n_pes(terms->heap);
-    struct ch_endpoint *ep = calloc(1, sizeof(*ep) + n * sizeof(ep->doors[0]));
+    struct ch_endpoint *ep = calloc(1, sizeof(*ep));
 
-    if (ep == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a transport to %u PEs", n);
-    ep->n = n;
-    for (uint32_t pe = 0; pe < n; pe++)
-        if (ch_heap_is_mapped(terms->heap, pe)) ep->doors[pe] = ch_heap_door(terms->heap, pe);
+    if (ep == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a transport to %u PEs",
+                       ch_heap_n_pes(terms->heap));
+    ep->heap = terms->heap;
     *ep_out = ep;
     return CHORUS_OK;
 }
@@ -34,7 +32,7 @@ static chorus_status mapped_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t p
 {
     (void)ctx;
     ch_put_bytes(there, src, bytes);
-    ch_door_ring(ep->doors[pe]);
+    ch_door_ring(ch_heap_door(ep->heap, pe));
     return CHORUS_OK;
 }
 
@@ -53,7 +51,7 @@ static chorus_status mapped_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t p
     const uint64_t fetched = ch_amo_access(op, there, bytes, value, compare);
 
     (void)ctx;
-    if (op != CH_AMO_FETCH) ch_door_ring(ep->doors[pe]);
+    if (op != CH_AMO_FETCH) ch_door_ring(ch_heap_door(ep->heap, pe));
     if (fetched_out != NULL) *fetched_out = fetched;
     return CHORUS_OK;
 }

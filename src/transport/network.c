@@ -4,10 +4,7 @@
 
 #include "base/exec_host.h"
 
-#include <sched.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
 /* The first failure ends every wait of this PE. */
 void ch_network_fail(struct ch_network *network, const char *why)

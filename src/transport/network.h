@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * network.h: the endpoint of the network that a job uses, the lock around it, waits for
- * operations, and its progress; for the files of this folder. Functions that say so accept
- * null, for links of kinds that are no network.
+ * operations, and its progress; for the files of this folder.
  */
 #ifndef CH_NETWORK_H
 #define CH_NETWORK_H
@@ -55,8 +54,9 @@ void ch_network_disconnect(struct ch_network *network); /* null is a no-op; not 
 void ch_network_close(struct ch_network *network);      /* likewise */
 const char *ch_network_why_not(const struct ch_network *network, uint32_t kind);
 
-/* The lock; no-ops for null. posted releases it after an operation was posted, and has that
- * operation sent even if the PE makes no further call. */
+/* The lock. `posted` releases it after an operation was posted, and has that operation sent
+ * even if the PE makes no further call. lock and posted are no-ops for null: a link of another
+ * kind. */
 void ch_network_lock(struct ch_network *network);
 void ch_network_unlock(struct ch_network *network);
 void ch_network_posted(struct ch_network *network);

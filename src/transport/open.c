@@ -13,10 +13,10 @@
 #include <time.h>
 
 const struct ch_link_ops *const ch_kind_ops[CH_KIND_COUNT] = {
-#define X(name) &ch_link_##name,
-    CH_KIND_LIST(X)
+#define X(name) [CH_KIND_##name] = &ch_link_##name,
+    CH_KIND_LIST(X) X(loop)
 #undef X
-    & ch_link_loop};
+};
 
 #define NAME_mapped CH_KIND_COUNT
 

@@ -143,7 +143,7 @@ static void sleep_long(struct ch_network *network)
     (void)pthread_mutex_unlock(&network->lock);
 }
 
-static void *pump_main(void *arg)
+static void *progress_main(void *arg)
 {
     struct ch_network *network = arg;
     uint64_t seen = 0;
@@ -222,7 +222,7 @@ chorus_status ch_progress_start(struct ch_network *network)
     if (network->stop_fd < 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot make an eventfd: %s%s", strerror(errno),
                        errno == EMFILE ? "; " CH_LIMIT_ADVICE : "");
-    error = pthread_create(&network->thread, NULL, pump_main, network);
+    error = pthread_create(&network->thread, NULL, progress_main, network);
     if (error != 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot start the progress thread: %s",
                        strerror(error));
