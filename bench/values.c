@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/values.h"
 
-#include "base/number.h"
+#include "base/text.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Numbers that users write, and the settings that consist of them. */
-#include "base/number.h"
 #include "base/option.h"
+#include "base/text.h"
 #include "boot/boot.h"
 #include "select/select.h"
 

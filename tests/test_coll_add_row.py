@@ -36,12 +36,12 @@ PARTS = ["tests/sim/atomic.c", "tests/sim/clock.c", "tests/sim/fiber.c", "tests/
          "src/coll/reduce.c"]
 CHANGING = 3  # that come last
 # What must compile besides: tables, and the room for values in words.
-TABLES = ["src/api/coll.c", "src/base/record.c", "src/base/names.c", "bench/terms.c", "bench/cases.c", "bench/data.c",
+TABLES = ["src/api/coll.c", "src/base/record.c", "src/base/text.c", "bench/terms.c", "bench/cases.c", "bench/data.c",
           "bench/commit/calls.c"]
 
 # The program that reads rule tables.
-READER = ["tuning/compile.c", "src/base/error.c", "src/base/names.c",
-          "src/base/number.c", "src/select/match.c", "src/select/name.c", "src/select/rule.c", "src/select/table.c",
+READER = ["tuning/compile.c", "src/base/error.c", "src/base/text.c",
+          "src/select/match.c", "src/select/name.c", "src/select/rule.c", "src/select/table.c",
           "src/coll/algorithm.c"]
 
 LAST_ROW = "    Y(_prod, {0})"

@@ -7,7 +7,7 @@
  */
 #include "select_fixture.h"
 
-#include "base/number.h"
+#include "base/text.h"
 #include "select/table.h"
 
 #include <glob.h>

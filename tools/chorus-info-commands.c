@@ -2,7 +2,7 @@
 #include "chorus-info.h"
 
 #include "api/context.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "base/option.h"
 #include "boot/place.h"
 #include "coll/reduce.h"

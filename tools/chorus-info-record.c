@@ -5,8 +5,8 @@
  */
 #include "chorus-info-record.h"
 
-#include "base/number.h"
 #include "base/record.h"
+#include "base/text.h"
 #include "boot/message.h"
 #include "heap/segment.h"
 

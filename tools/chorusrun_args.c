@@ -2,8 +2,8 @@
 #include "chorusrun.h"
 
 #include "base/clock.h"
-#include "base/number.h"
 #include "base/option.h"
+#include "base/text.h"
 
 #include <argp.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "chorusrun_frame.h"
 
-#include "base/number.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* chorusrun_hosts.c: parses the argument of --hosts. */
 #include "chorusrun.h"
 
-#include "base/number.h"
+#include "base/text.h"
 
 #include <ctype.h>
 #include <string.h>

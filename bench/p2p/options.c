@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/p2p/p2p.h"
 
-#include "base/number.h"
+#include "base/text.h"
 
 #include <argp.h>
 #include <string.h>

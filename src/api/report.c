@@ -10,8 +10,7 @@
 
 #include "api/context.h"
 #include "base/error.h"
-#include "base/names.h"
-#include "base/number.h"
+#include "base/text.h"
 
 #include <signal.h>
 #include <stdbool.h>

@@ -2,7 +2,7 @@
 /* error.c: messages of failures, texts of codes, and the lines of the log. */
 #include "base/error.h"
 
-#include "base/names.h"
+#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

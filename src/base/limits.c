@@ -2,7 +2,7 @@
 /* limits.c: limits that the machine and its site set. */
 #include "base/limits.h"
 
-#include "base/number.h"
+#include "base/text.h"
 
 #include <inttypes.h>
 #include <netinet/in.h>

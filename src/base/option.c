@@ -2,7 +2,7 @@
 #include "base/option.h"
 
 #include "base/clock.h"
-#include "base/number.h"
+#include "base/text.h"
 
 #include <stdlib.h>
 #include <string.h>

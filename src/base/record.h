@@ -26,7 +26,7 @@
 #include "base/clock.h"
 #include "base/collective.h"
 #include "base/error.h"
-#include "base/names.h"
+#include "base/text.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -142,7 +142,7 @@ struct ch_record {
     uint64_t kept_ns, kept_ticks; /* when it was copied into a file; 0 in a job */
     uint64_t timed, timed_ticks;  /* the last call that was timed, and its time */
     uint64_t time_next;           /* the first call that is to be timed again */
-    char names[CH_NAMES_BYTES];   /* prefix of the program's calls, see base/names.h */
+    char names[CH_NAMES_BYTES];   /* prefix of the program's calls, see base/text.h */
     uint64_t is_full;             /* CHORUS_RECORD=full */
     uint64_t n_accesses;          /* so far */
     uint64_t rest[2];

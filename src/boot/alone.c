@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alone.c: a process that no launcher started is a job of one PE. */
 #include "base/error.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "boot/place.h"
 #include "boot/ways.h"
 

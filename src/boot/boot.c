@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* boot.c: chooses the way by which this process was started; what several ways need; votes. */
 #include "base/error.h"
-#include "base/number.h"
 #include "base/option.h"
+#include "base/text.h"
 #include "boot/ways.h"
 
 #include <errno.h>

@@ -3,7 +3,7 @@
  * nodes.c: determines which PEs are on which host. Every PE publishes what it knows of its own
  * host, and all PEs compute the same result from these data.
  */
-#include "base/number.h"
+#include "base/text.h"
 #include "boot/boot.h"
 #include "boot/place.h"
 

@@ -7,7 +7,7 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "base/option.h"
 #include "boot/ways.h"
 #include "boot/tree/address.h"

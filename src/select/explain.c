@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* explain.c: writes a plan, its rule, and why the rules before it did not apply. */
 #include "base/error.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "select/inside.h"
 #include "team/sync.h"
 

@@ -4,7 +4,7 @@
 #include "select/inside.h"
 #include "select/table.h"
 
-#include "base/number.h"
+#include "base/text.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #include "select/select.h"
 
 #include "base/error.h"
-#include "base/number.h"
+#include "base/text.h"
 #include "select/inside.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  */
 #include "select/table.h"
 
-#include "base/number.h"
+#include "base/text.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* names_of PREFIX: each line of the standard input, as messages have it with this prefix. */
-#include "base/names.h"
+#include "base/text.h"
 
 #include <stdio.h>
 

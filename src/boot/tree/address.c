@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/limits.h"
-#include "base/number.h"
+#include "base/text.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -2,7 +2,7 @@
 /* device.c: which RDMA device, port and GID a PE uses. */
 #include "transport/verbs/state.h"
 
-#include "base/number.h"
+#include "base/text.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

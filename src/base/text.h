@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * text.h: numbers in texts, hashes of texts, and the names in messages.
+ *
+ * Numbers are in the environment, in rule tables and on command lines.
+ * A number consists of decimal digits: no sign, no blanks, no other base, in any locale. A
+ * function returns false if the text has not this form, or if its value is not in [lo, hi],
+ * both included; *out is then unchanged.
+ */
+#ifndef CH_TEXT_H
+#define CH_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* "12" */
+bool ch_number_whole(const char *text, uint64_t lo, uint64_t hi, uint64_t *out);
+
+/* "64", "64K", "2M", "1G": powers of 1024. */
+bool ch_number_bytes(const char *text, uint64_t lo, uint64_t hi, uint64_t *out);
+
+/* "30", "0.5", less than 10^9 seconds. A number that is not 0 becomes at least a nanosecond. */
+bool ch_number_seconds(const char *text, uint64_t *ns_out);
+
+/* The end of a message that refuses bytes: "; did you mean "64K"?" for 64k or 64KiB, else
+ * nothing. */
+struct ch_number_hint {
+    char text[64];
+};
+const char *ch_number_hint(const char *text, struct ch_number_hint *hint);
+
+/* FNV-1a of 64 bits (Fowler, Noll, Vo), to compare texts and settings, not secrets. */
+#define CH_HASH_START UINT64_C(0xcbf29ce484222325)
+
+uint64_t ch_hash(uint64_t hash, const void *bytes, size_t count);
+
+/* --- the names of calls and constants in messages ----------------------------------------- */
+
+/*
+ * The library words its messages with its own names. A program written for OpenSHMEM or NVSHMEM
+ * makes calls by the names of another header. Where a message becomes text, those names replace
+ * the library's: shmem_x for chorus_x, SHMEM_X for CHORUS_X, if the header has them.
+ */
+
+/* Of the prefix of an interface, with the terminating null. */
+enum { CH_NAMES_BYTES = 8 };
+
+/* The names of this process: "shmem", "nvshmem", or "" for those of the library. heap_max: the
+ * variable from which CHORUS_HEAP_MAX was set; null: as before. Both strings are kept. */
+void ch_names_set(const char *prefix, const char *heap_max);
+
+const char *ch_names_prefix(void);
+
+/* Replace names in the text; what then exceeds `bytes` is cut off. */
+void ch_names_put(const char *prefix, char *text, size_t bytes);
+
+/* Bytes of the name of a call, in the library or in an interface, with which the text begins; 0
+ * if it begins otherwise. */
+size_t ch_names_call(const char *text);
+
+#endif /* CH_TEXT_H */
