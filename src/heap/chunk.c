@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* chunk.c: adds memory to the device segments of all PEs, or of none. */
-#include "heap/data.h"
+#include "heap/inside.h"
 
 #include "boot/boot.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* data.c: device segments: reservation, layout, release. chunk.c adds the memory. */
-#include "heap/data.h"
+#include "heap/inside.h"
 
 #include "base/error.h"
 #include "boot/boot.h"

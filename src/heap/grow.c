@@ -7,7 +7,7 @@
  * has committed it. One vote would not be enough: a PE that reads the machine's free memory
  * after a peer has begun to commit its part would see too little.
  */
-#include "heap/heap_state.h"
+#include "heap/inside.h"
 
 #include "boot/boot.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* heap.c: the symmetric and the local part of a heap, and queries about all parts. */
-#include "heap/heap_state.h"
+#include "heap/inside.h"
 
 #include <errno.h>
 #include <string.h>

@@ -11,7 +11,7 @@
  * not symmetric: each PE allocates there by itself and sends the offsets to the others.
  * PEs that share a process share one mapping of each segment.
  *
- * If the heap is on GPUs, the memory that algorithms access is there (data.h): the symmetric
+ * If the heap is on GPUs, the memory that algorithms access is there (inside.h): the symmetric
  * part, and sync memory. The segments then contain only doorbells, and memory for exchanges of
  * the library itself. The *data side* is the memory of both: in the segments, or on GPUs.
  */

@@ -4,7 +4,7 @@
  * driver blocks a PE that binds memory until all have joined, so no PE begins before all are
  * ready.
  */
-#include "heap/data.h"
+#include "heap/inside.h"
 
 #include "base/error.h"
 

@@ -5,7 +5,7 @@
  * Every step that can fail on one PE is followed by a vote, so that all PEs succeed or none
  * does.
  */
-#include "heap/heap_state.h"
+#include "heap/inside.h"
 
 #include "base/error.h"
 #include "base/limits.h"
