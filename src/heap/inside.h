@@ -104,7 +104,7 @@ CH_MUST_CHECK chorus_status ch_data_sync_alloc(struct ch_data *data, size_t from
                                                void **ptr_out);
 void ch_data_sync_free(struct ch_data *data, void *ptr);
 
-/* ---- addresses that reach all PEs of the job at once (multicast.c) ---- */
+/* ---- addresses that reach all PEs of the job at once (chunk.c) ---- */
 
 /*
  * Each chunk of the device segments gets a multicast object over the devices of all PEs. It is
