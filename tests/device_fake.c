@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "device_fake.h"
 
-#include "transport/amo_launch.h"
+#include "transport/amo.h"
 
 #include <fcntl.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 #include "api/coll.h"
 #include "api/rma.h"
 #include "device/device.h"
-#include "transport/amo_launch.h"
+#include "transport/amo.h"
 
 enum what { PUT, GET, PUT_SIGNAL, SIGNAL, QUIET };
 

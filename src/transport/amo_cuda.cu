@@ -5,7 +5,7 @@
 
 extern "C" {
 #include "chorus/chorus.h"
-#include "transport/amo_launch.h"
+#include "transport/amo.h"
 }
 
 enum { WAIT_NS = 100 }; /* between two polls: well below a message's time */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* amo_none.c: a build without CUDA has no heap on GPUs, and so no words there. */
-#include "transport/amo_launch.h"
+#include "transport/amo.h"
 
 #include "base/error.h"
 

@@ -12,7 +12,7 @@
 #include "base/exec_host.h"
 #include "device/device.h"
 #include "heap/heap.h"
-#include "transport/amo_launch.h"
+#include "transport/amo.h"
 
 #include <pthread.h>
 #include <stdlib.h>

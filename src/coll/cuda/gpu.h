@@ -13,7 +13,7 @@
 #include "boot/boot.h"
 #include "coll/host/host.h"
 #include "heap/heap.h"
-#include "transport/amo_launch.h"
+#include "transport/amo.h"
 
 #include <stdbool.h>
 #include <stdint.h>
