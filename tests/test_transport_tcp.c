@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The network tcp: who may connect, and what is said of who cannot. */
 #include "net_pes.h"
-#include "transport/parts.h"
+#include "transport/network.h"
 #include "transport/tcp/tcp.h"
 
 #include <arpa/inet.h>

@@ -3,7 +3,7 @@
  * ofi.h: networks of libfabric: reliable datagrams with messages and remote memory access.
  *
  * Data of more than a few bytes is written to, and read from, the peer's registered memory.
- * Words, atomics and small puts are frames (parts.h) that are collected in a message. The
+ * Words, atomics and small puts are frames (network.h) that are collected in a message. The
  * peer's CPU executes them when it makes progress, so a word is one release store after the
  * data that was written before it, on every fabric. If a fabric may deliver messages before
  * earlier writes (no FI_ORDER_SAW), a message is held back until these writes have been
@@ -12,7 +12,7 @@
 #ifndef CH_OFI_H
 #define CH_OFI_H
 
-#include "transport/parts.h"
+#include "transport/network.h"
 #include "transport/link.h"
 
 /* What the headers call outside themselves is in library.c, by names of our own. */

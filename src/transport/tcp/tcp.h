@@ -3,7 +3,7 @@
  * tcp.h: the network over sockets; declarations that its files share.
  *
  * Two PEs have one connection, opened when one of them first sends to the other, and possibly
- * channels for parts of long bodies (channel.c). Operations are frames (parts.h). They are
+ * channels for parts of long bodies (channel.c). Operations are frames (network.h). They are
  * collected in slots; a frame that ends a message (a word, an atomic, a request for a reply)
  * makes one system call send all of them, so a put and the word after it are in one TCP
  * segment. The receiver reads small frames through a buffer, and large bodies directly to their
@@ -17,7 +17,7 @@
 #define CH_TCP_H
 
 #include "base/error.h"
-#include "transport/parts.h"
+#include "transport/network.h"
 #include "transport/link.h"
 
 #include <netinet/in.h>

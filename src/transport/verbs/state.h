@@ -4,7 +4,7 @@
 #define CH_VERBS_STATE_H
 
 #include "transport/link.h"
-#include "transport/parts.h"
+#include "transport/network.h"
 
 #include <infiniband/verbs.h>
 #include <stdio.h>
