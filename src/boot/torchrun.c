@@ -7,10 +7,9 @@
  */
 #include "base/clock.h"
 #include "base/error.h"
-#include "base/text.h"
 #include "base/option.h"
+#include "base/text.h"
 #include "boot/ways.h"
-#include "boot/tree/address.h"
 #include "boot/tree/tree.h"
 
 #include <errno.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* uniqueid.c: a job that a program creates by itself. */
 #include "boot/boot.h"
-#include "boot/tree/address.h"
 #include "boot/tree/tree.h"
 
 #include <pthread.h>

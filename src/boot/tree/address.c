@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "boot/tree/address.h"
+#include "boot/tree/tree.h"
 
 #include "base/clock.h"
 #include "base/limits.h"

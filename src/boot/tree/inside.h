@@ -16,7 +16,6 @@
 #define CH_TREE_INSIDE_H
 
 #include "boot/boot.h"
-#include "boot/tree/address.h"
 #include "boot/tree/tree.h"
 
 #include <stddef.h>
