@@ -43,7 +43,7 @@ static chorus_status fail_late(const struct ch_boot *boot, const char *missing)
                    missing[0] != '\0' ? "; missing: " : "", missing);
 }
 
-/* status of a function of wire.c, which sets no message for ERR_TIMEOUT: with one. */
+/* status of a ch_wire_ function, which sets no message for ERR_TIMEOUT: with one. */
 static chorus_status said(const struct ch_boot *boot, chorus_status status)
 {
     return status == CHORUS_ERR_TIMEOUT ? fail_late(boot, "") : status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * message.h: the messages between a PE and chorusrun. Only the functions of wire.c, at the end,
- * read and write sockets: every check of a message can be tested on a buffer.
+ * message.h: the messages between a PE and chorusrun. Only the functions at the end read and
+ * write sockets: every check of a message can be tested on a buffer.
  *
  * Every message is a head and, for some kinds, `bytes` bytes after it. A PE's first message is
  * JOIN, over the socket that it inherited. It carries a descriptor, which is one end of a
@@ -140,7 +140,7 @@ union ch_wire_control {
  * their number. */
 uint32_t ch_wire_fds(const struct msghdr *m, int fds_out[CH_WIRE_CONTROL_FDS]);
 
-/* ---- the PE's side of the socket pair (wire.c) ---- */
+/* ---- the PE's side of the socket pair ---- */
 
 /*
  * All calls block until deadline_ns of ch_clock_ns (0: without limit). ERR_TIMEOUT sets no
