@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Which rules a request can reach: as a search through all requests says, and how much work
  * that takes for many rules. */
-#include "select/inside.h"
-#include "select/reach.h"
+#include "select/table.h"
 
 #include <check.h>
 #include <stdlib.h>

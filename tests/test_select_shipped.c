@@ -2,7 +2,7 @@
 /* The tables that are compiled in are those of the files, and a start reads no YAML for them.
  */
 #include "chorus/chorusx.h"
-#include "select/inside.h"
+#include "select/table.h"
 
 #include <check.h>
 

@@ -4,7 +4,7 @@
  *
  *     compile OUTPUT NAME=FILE...
  *
- * OUTPUT gets ch_shipped (select/inside.h), the tables in the order of the arguments, each
+ * OUTPUT gets ch_shipped (select/table.h), the tables in the order of the arguments, each
  * under the name that users see. They are read as the library reads a table of the user's.
  */
 #include "select/select.h"
@@ -97,7 +97,7 @@ static void write_table(FILE *out, const char *name, const struct ch_table *tabl
 
 static int write_all(FILE *out, char *const names[], struct ch_table *const tables[], int n)
 {
-    (void)fputs("/* Written by tuning/compile.c. */\n#include \"select/inside.h\"\n", out);
+    (void)fputs("/* Written by tuning/compile.c. */\n#include \"select/table.h\"\n", out);
     for (int i = 0; i < n; i++)
         write_parts(out, names[i], tables[i]);
     (void)fputs("\nconst struct ch_table ch_shipped[] = {\n", out);

@@ -8,7 +8,7 @@
  * if its algorithm's needs are among the later rule's, or are always met, and if its machine
  * and gpu are the same or not given.
  */
-#include "select/reach.h"
+#include "select/table.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ struct ch_range ch_range_clip(struct ch_range a, struct ch_range b)
     return (struct ch_range){a.lo > b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
 }
 
-/* The sets of offers that meet the needs, as reach.h says, in a table that serves these
+/* The sets of offers that meet the needs, as table.h says, in a table that serves these
  * reaches. */
 static uint64_t offers_of(chorus_coll coll, uint32_t needs, uint32_t reach)
 {

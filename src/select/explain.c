@@ -2,7 +2,7 @@
 /* explain.c: writes a plan, its rule, and why the rules before it did not apply. */
 #include "base/error.h"
 #include "base/text.h"
-#include "select/inside.h"
+#include "select/table.h"
 #include "team/sync.h"
 
 #include <inttypes.h>

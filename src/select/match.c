@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* match.c: does a rule apply to a request? The reason in words, if it does not. */
-#include "select/inside.h"
+#include "select/table.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -16,7 +16,7 @@
  * overlap. A rule that no request can reach ends the search, and rules long after it must not
  * delay it: so the first 64 rules are examined, then twice as many, until all are.
  */
-#include "select/reach.h"
+#include "select/table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rule.c: reads a rule of a table, and finds the algorithm that a name and a protocol are of.
  */
-#include "select/inside.h"
 #include "select/table.h"
 
 #include "base/text.h"

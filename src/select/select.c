@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "base/text.h"
-#include "select/inside.h"
+#include "select/table.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
  * and was not yet reported. The root thus gives the unreported visible tiles one by one, each
  * at the cost of its nodes.
  */
-#include "select/reach.h"
+#include "select/table.h"
 
 #include <stdlib.h>
 

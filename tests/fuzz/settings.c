@@ -5,7 +5,7 @@
 #include "api/context.h"
 #include "base/error.h"
 #include "base/option.h"
-#include "select/inside.h"
+#include "select/table.h"
 
 #include <string.h>
 

@@ -2,7 +2,6 @@
 /* tables: any bytes are a rule table, or refused with a place and a reason. */
 #include "fuzz.h"
 
-#include "select/inside.h"
 #include "select/table.h"
 
 #include <string.h>
