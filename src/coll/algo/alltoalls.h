@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alltoalls.h: alltoall of elements with a stride. */
+/*
+ * alltoalls.h: alltoall of elements with a stride, and alltoallv, of blocks of any lengths and
+ * positions; the PEs exchange these first (given.h).
+ */
 #ifndef CH_ALGO_ALLTOALLS_H
 #define CH_ALGO_ALLTOALLS_H
 
 #include "coll/primitives/fifo.h"
+#include "coll/primitives/given.h"
 
 /* --- elements with a stride, and messages of them ----------------------------------------- */
 /* A vector whose elements are `step` bytes apart. */
@@ -154,6 +158,181 @@ CH_FN chorus_status ch_alltoalls_push(const struct ch_coll *c, struct ch_lanes g
         if (st != CHORUS_OK) return st;
     }
     return CHORUS_OK;
+}
+
+/*
+ * alltoallv by direct stores: each PE sends every other PE the position in its dest for the
+ * other's block, and the block's length; then each PE writes its blocks into the dest of the
+ * others.
+ *
+ *   needs    put, symmetric_dest
+ *   steps    2
+ *   wire     (n - 1) * 16 + m
+ *   scratch  two slots of two words for each peer
+ *   inplace  not possible: the call refuses buffers that overlap
+ *   result   a copy; if sender and receiver give different lengths for a block, the sender
+ *            fails, on GPUs after the shorter block is copied
+ *   source   alltoall, all push, after an exchange of positions, which also shows that the
+ *            PEs have entered
+ */
+
+/* This CTA's part of this PE's block for `peer`. */
+CH_FN void ch_put_block(const struct ch_coll *c, uint32_t peer, uint64_t exchange,
+                        struct ch_lanes g)
+{
+    const struct ch_pattern *p = c->pattern;
+    const int is_mine = peer == c->me;
+    const size_t first = is_mine ? p->dst_offsets[peer] : ch_given(c, peer, exchange, 0);
+    const size_t most = is_mine ? p->dst_counts[peer] : ch_given(c, peer, exchange, 1);
+    const struct ch_slice cut = ch_cut(c, ch_min(most, p->src_counts[peer]) * c->elem_bytes);
+
+    if (cut.count == 0) return;
+    ch_put(c, peer, c->dst + first * c->elem_bytes + cut.first,
+           c->src + p->src_offsets[peer] * c->elem_bytes + cut.first, cut.count, g);
+}
+
+/* All lanes: do the others expect what this PE sends? On hosts a PE that sends another length
+ * puts no block, and the team is marked, which ends the waits of the others in ch_finish_puts;
+ * on GPUs it goes on (copies_less). */
+CH_FN chorus_status ch_compare_all_sent(const struct ch_coll *c, uint64_t exchange,
+                                        struct ch_lanes g)
+{
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t k = g.lane; k < c->n && st == CHORUS_OK; k += g.width)
+        st = ch_compare_sent(c, ch_after(c, k), exchange, 1);
+    return c->pattern->copies_less ? CHORUS_OK : ch_agree(st, g);
+}
+
+CH_FN chorus_status ch_alltoallv_direct(const struct ch_coll *c, struct ch_lanes g)
+{
+    const uint64_t epoch = ch_epoch(c, g);
+    const struct ch_words in_dest = {c->pattern->dst_offsets, c->pattern->dst_counts, 1};
+    uint64_t exchange;
+    chorus_status st = ch_give_words(c, in_dest, &exchange, g);
+
+    if (st == CHORUS_OK) st = ch_compare_all_sent(c, exchange, g);
+    if (st != CHORUS_OK) return st;
+    for (uint32_t k = 0; k < c->n; k++)
+        ch_put_block(c, ch_after(c, k), exchange, g);
+    return ch_finish_puts(c, epoch, g);
+}
+
+/*
+ * alltoallv in messages to all: the PEs exchange the lengths of the blocks, then each PE sends
+ * its blocks, chunk by chunk.
+ *
+ *   needs    put
+ *   steps    c + 1
+ *   wire     (n - 1) * 16 + m
+ *   scratch  two slots of two words and a FIFO for each peer
+ *   inplace  not possible: the call refuses buffers that overlap
+ *   result   a copy; if sender and receiver give different lengths for a block, both fail, on
+ *            GPUs after the shorter block is copied
+ *   source   alltoall in messages to all, after an exchange of counts
+ */
+
+/* This CTA's part of the block that this PE sends `peer`, itself included. */
+CH_FN struct ch_slice ch_cut_to(const struct ch_coll *c, uint32_t peer, uint64_t exchange)
+{
+    const struct ch_pattern *p = c->pattern;
+    const size_t most = peer == c->me ? p->dst_counts[peer] : ch_given(c, peer, exchange, 0);
+
+    return ch_cut(c, ch_min(most, p->src_counts[peer]) * c->elem_bytes);
+}
+
+/* Of the block that `peer`, another PE, sends this one. */
+CH_FN struct ch_slice ch_cut_from(const struct ch_coll *c, uint32_t peer, uint64_t exchange)
+{
+    const size_t most = ch_given(c, peer, exchange, 1);
+
+    return ch_cut(c, ch_min(c->pattern->dst_counts[peer], most) * c->elem_bytes);
+}
+
+/* Where the block for `peer`, or from it, begins. */
+CH_FN const char *ch_block_to(const struct ch_coll *c, uint32_t peer)
+{
+    return c->src + c->pattern->src_offsets[peer] * c->elem_bytes;
+}
+
+CH_FN char *ch_block_from(const struct ch_coll *c, uint32_t peer)
+{
+    return c->dst + c->pattern->dst_offsets[peer] * c->elem_bytes;
+}
+
+/* A lane: does this PE expect what `peer`, another PE, sends? */
+CH_FN chorus_status ch_compare_expected(const struct ch_coll *c, uint32_t peer,
+                                        uint64_t exchange)
+{
+    struct ch_unequal block;
+
+    block.from = peer;
+    block.to = c->me;
+    block.sent = ch_given(c, peer, exchange, 1);
+    block.expected = c->pattern->dst_counts[peer];
+    return ch_compare_counts(c, block);
+}
+
+/* All lanes: are the lengths of the blocks from and to this PE equal on both sides? */
+CH_FN chorus_status ch_compare_both(const struct ch_coll *c, uint64_t exchange,
+                                    struct ch_lanes g)
+{
+    chorus_status st = CHORUS_OK;
+
+    for (uint32_t k = g.lane; k < c->n && st == CHORUS_OK; k += g.width) {
+        st = ch_compare_sent(c, ch_after(c, k), exchange, 0);
+        if (k != 0 && st == CHORUS_OK) st = ch_compare_expected(c, ch_after(c, k), exchange);
+    }
+    return c->pattern->copies_less ? CHORUS_OK : ch_agree(st, g);
+}
+
+/* Exchange the chunk at byte `at` of each part that is longer than `at`. Sets *more if a part
+ * has further bytes. */
+CH_FN chorus_status ch_alltoallv_chunk(const struct ch_coll *c, uint64_t exchange, size_t at,
+                                       int *more, struct ch_lanes g)
+{
+    const size_t chunk = c->layout->chunk_bytes[CH_CELL_simple];
+    chorus_status st = CHORUS_OK;
+
+    *more = 0;
+    for (uint32_t k = 1; k < c->n && st == CHORUS_OK; k++) {
+        const uint32_t peer = ch_after(c, k);
+        const struct ch_slice cut = ch_cut_to(c, peer, exchange);
+
+        if (at < cut.count)
+            st =
+                ch_send(c, CH_CELL_simple, ch_only(peer), ch_block_to(c, peer) + cut.first + at,
+                        0, ch_min(chunk, cut.count - at), g);
+        if (at + chunk < cut.count) *more = 1;
+    }
+    for (uint32_t k = 1; k < c->n && st == CHORUS_OK; k++) {
+        const uint32_t peer = ch_after(c, k);
+        const struct ch_slice cut = ch_cut_from(c, peer, exchange);
+
+        if (at < cut.count)
+            st = ch_recv(c, CH_CELL_simple, peer, ch_block_from(c, peer) + cut.first + at,
+                         ch_min(chunk, cut.count - at), g);
+        if (at + chunk < cut.count) *more = 1;
+    }
+    return st;
+}
+
+CH_FN chorus_status ch_alltoallv_exchange(const struct ch_coll *c, struct ch_lanes g)
+{
+    const struct ch_words counts = {c->pattern->dst_counts, c->pattern->src_counts, 1};
+    struct ch_slice own;
+    int more = 1;
+    uint64_t exchange;
+    chorus_status st = ch_give_words(c, counts, &exchange, g);
+
+    if (st == CHORUS_OK) st = ch_compare_both(c, exchange, g);
+    if (st != CHORUS_OK) return st;
+    own = ch_cut_to(c, c->me, exchange);
+    ch_copy(ch_block_from(c, c->me) + own.first, ch_block_to(c, c->me) + own.first, own.count,
+            g);
+    for (size_t at = 0; more && st == CHORUS_OK; at += c->layout->chunk_bytes[CH_CELL_simple])
+        st = ch_alltoallv_chunk(c, exchange, at, &more, g);
+    return st;
 }
 
 #endif /* CH_ALGO_ALLTOALLS_H */
