@@ -3,7 +3,7 @@
 #include "gpu_lanes.h"
 
 #include "coll/primitives/batch.h"
-#include "coll/primitives/pes.h"
+#include "coll/primitives/cells.h"
 
 #include <check.h>
 #include <stdlib.h>

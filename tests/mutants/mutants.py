@@ -707,7 +707,7 @@ MUTANTS = [
     Mutant("tree passes on its source", "src/coll/algo/broadcast.h",
            "c->me == c->root ? c->src : c->dst;", "c->src;",
            "broadcast:tree:ll128", WRONG, 5),
-    Mutant("combined in an order of each PE's own", "src/coll/primitives/pes.h",
+    Mutant("combined in an order of each PE's own", "src/coll/primitives/cells.h",
            "const struct ch_pes all = {0, 1, c->n};",
            "const struct ch_pes all = {c->me, 1, c->n};",
            "reduce:one_shot:simple", "bit for bit"),

@@ -7,8 +7,8 @@
 #ifndef CH_ALGO_REDUCE_ROUNDS_H
 #define CH_ALGO_REDUCE_ROUNDS_H
 
+#include "coll/primitives/cells.h"
 #include "coll/primitives/fifo.h"
-#include "coll/primitives/pes.h"
 #include "coll/primitives/primitives.h"
 #include "coll/shape_rounds.h"
 
