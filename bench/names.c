@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "bench/names.h"
 
-#include "select/table.h"
+#include "base/text.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -41,7 +41,7 @@ TABLES = ["src/api/coll.c", "src/base/record.c", "src/base/text.c", "bench/terms
 
 # The program that reads rule tables.
 READER = ["tuning/compile.c", "src/base/error.c", "src/base/text.c",
-          "src/select/match.c", "src/select/name.c", "src/select/rule.c", "src/select/table.c",
+          "src/select/match.c", "src/select/rule.c", "src/select/table.c",
           "src/coll/algorithm.c"]
 
 LAST_ROW = "    Y(_prod, {0})"

@@ -8,7 +8,6 @@
 #include "select_fixture.h"
 
 #include "base/text.h"
-#include "select/table.h"
 
 #include <glob.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Choices that stand before the tables, and finding an algorithm by its name. */
-#include "select/table.h"
+#include "base/text.h"
 
 #include "select_fixture.h"
 

@@ -2,12 +2,11 @@
 #include "chorus-info.h"
 
 #include "api/context.h"
-#include "base/text.h"
 #include "base/option.h"
+#include "base/text.h"
 #include "boot/place.h"
 #include "coll/reduce.h"
 #include "device/device.h"
-#include "select/table.h"
 #include "select/select.h"
 
 #include <inttypes.h>

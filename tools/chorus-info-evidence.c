@@ -7,7 +7,6 @@
  */
 #include "chorus-info.h"
 
-#include "select/table.h"
 #include "select/select.h"
 
 #include <glob.h>

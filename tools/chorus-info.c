@@ -3,7 +3,7 @@
  * command links is run as a job. */
 #include "chorus-info.h"
 
-#include "select/table.h"
+#include "base/text.h"
 
 #include <argp.h>
 #include <stdio.h>

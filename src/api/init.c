@@ -8,12 +8,12 @@
 #include "api/check.h"
 #include "base/error.h"
 #include "base/option.h"
+#include "base/text.h"
 #include "base/version.h"
 #include "boot/boot.h"
 #include "boot/tree/tree.h"
 #include "chorus/chorusx.h"
 #include "coll/cuda/gpu.h"
-#include "select/table.h"
 #include "team/table.h"
 
 #include <stdio.h>

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * table.h: tables of rules, and requests: names, how a table is read, forced choices, whether a
- * rule applies to a request and why not, and which rules requests can reach; for this folder,
- * besides names.
+ * table.h: tables of rules, and requests: how a table is read, algorithms by name, forced
+ * choices, whether a rule applies to a request and why not, and which rules requests can reach;
+ * for this folder.
  */
 #ifndef CH_TABLE_H
 #define CH_TABLE_H
 
 #include "base/error.h"
+#include "base/text.h"
 #include "select/select.h"
 
 #include <stdbool.h>
@@ -65,38 +66,6 @@ CH_MUST_CHECK chorus_status ch_serves_read(const struct ch_reader *reader, yaml_
  */
 CH_MUST_CHECK chorus_status ch_table_parse(const char *path, const char *text, size_t bytes,
                                            struct ch_table_file **file_out);
-
-/* ---- names and words of a table ---- */
-
-/*
- * Finds a name that a user wrote in a list of names, and composes the message if it is
- * not in the list.
- */
-
-/* The text that was found and what is expected; the caller puts a position or a variable before
- * it. */
-struct ch_reason {
-    char text[640];
-};
-
-void ch_why_set(struct ch_reason *why, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* Append "a, b or c". */
-void ch_why_list(struct ch_reason *why, const char *const names[], size_t count);
-
-/* The name that is most similar to the text that was found, or that is the equivalent of a name
- * of other libraries; null: none is similar. */
-const char *ch_name_nearest(const char *const names[], size_t count, const char *found);
-
-/*
- * The index of `found` among names[0, count). If it is not there, returns false, and *why_out
- * lists the names and suggests the nearest. `kind` is the kind of the names, such as
- * "collective".
- */
-CH_MUST_CHECK bool ch_name_find(const char *kind, const char *const names[], size_t count,
-                                const char *found, size_t *index_out,
-                                struct ch_reason *why_out);
 
 /* ---- algorithms by name ---- */
 
