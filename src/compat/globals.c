@@ -7,7 +7,7 @@
  * such libraries call OpenSHMEM. The variables of other libraries, such as the C library,
  * remain private.
  */
-#include "compat/globals.h"
+#include "compat/setup.h"
 
 #include "chorus/chorusx.h"
 
