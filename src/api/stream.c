@@ -6,7 +6,7 @@
  * thread performs the other waits.
  */
 #include "api/coll.h"
-#include "api/wait.h"
+#include "api/rma.h"
 #include "chorus/chorusx.h"
 #include "coll/cuda/gpu.h"
 #include "coll/host/host.h"

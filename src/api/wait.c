@@ -5,7 +5,7 @@
  * are unsigned numbers in the order of the type's values. Words on a GPU are copied to the host
  * before each scan.
  */
-#include "api/wait.h"
+#include "api/rma.h"
 
 #include "api/check.h"
 #include "base/clock.h"
