@@ -1,14 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * driver_cuda.c: the driver's functions and failures of CUDA; and ranges for profilers over
- * NVTX's headers, which open the profiler's library if the environment names one.
+ * driver_cuda.c: the driver's functions and failures of CUDA, and the GPU that a PE uses; and
+ * ranges for profilers over NVTX's headers, which open the profiler's library if the
+ * environment names one.
  */
 #include "device/driver_cuda.h"
+
+#include "base/option.h"
+#include "boot/place.h"
+#include "device/device.h"
 
 #include <cuda_runtime_api.h>
 #include <nvtx3/nvToolsExt.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* ---- the driver ---- */
@@ -106,4 +112,183 @@ void ch_nvtx_push(const char *text)
 void ch_nvtx_pop(void)
 {
     (void)nvtxDomainRangePop(domain);
+}
+
+/* ---- which GPU a PE uses, and whether it has what the library needs ---- */
+
+/* Larger than the number of devices of any machine. */
+enum { DEVICES_MAX = 64 };
+
+/* Devices that this process sees. */
+static chorus_status count_devices(int *n_out)
+{
+    int n = 0;
+    const cudaError_t error = cudaGetDeviceCount(&n);
+
+    if (error != cudaSuccess) (void)cudaGetLastError();
+    if (error == cudaErrorInsufficientDriver || error == cudaErrorStubLibrary)
+        return CH_FAIL(CHORUS_ERR_SYSTEM,
+                       "no driver for GPUs here: libcuda.so.1 is absent, or older than CUDA "
+                       "%d.%d; install it, or set CHORUS_HEAP=host",
+                       CUDART_VERSION / 1000, CUDART_VERSION % 1000 / 10);
+    if (error == cudaErrorNoDevice || (error == cudaSuccess && n == 0))
+        return CH_FAIL(CHORUS_ERR_SYSTEM,
+                       "no GPU here, or CUDA_VISIBLE_DEVICES hides it; show one, or set "
+                       "CHORUS_HEAP=host");
+    if (error != cudaSuccess)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "the driver for GPUs does not start: %s",
+                       cudaGetErrorString(error));
+    *n_out = n < DEVICES_MAX ? n : DEVICES_MAX;
+    return CHORUS_OK;
+}
+
+/* The device that the program made current on this thread; CH_OPTION_NO_DEVICE if there is
+ * none. */
+static int current_device(const struct ch_driver *driver)
+{
+    CUcontext context = NULL;
+    CUdevice device = CH_OPTION_NO_DEVICE;
+
+    if (driver->cuCtxGetCurrent(&context) != CUDA_SUCCESS || context == NULL)
+        return CH_OPTION_NO_DEVICE;
+    return driver->cuCtxGetDevice(&device) == CUDA_SUCCESS ? (int)device : CH_OPTION_NO_DEVICE;
+}
+
+/* The rank of each device in the order of the cores that it is near; devices with the same or
+ * unknown cores are ordered by their PCI addresses. */
+static void order_devices(int n, int *order_out)
+{
+    char buses[DEVICES_MAX][CH_BUS_BYTES];
+    uint32_t cores[DEVICES_MAX];
+
+    memset(buses, 0, sizeof(buses));
+    for (int i = 0; i < n; i++)
+        (void)cudaDeviceGetPCIBusId(buses[i], CH_BUS_BYTES, i);
+    ch_place_near(buses, (uint32_t)n, cores);
+    for (int i = 0; i < n; i++) {
+        int place = 0;
+
+        for (int k = 0; k < n; k++)
+            if (cores[k] < cores[i] || (cores[k] == cores[i] && strcmp(buses[k], buses[i]) < 0))
+                place++;
+        order_out[place] = i;
+    }
+}
+
+/* Assign the devices: one for each PE if there are enough, otherwise neighbours share. */
+static int device_by_place(int n, uint32_t place, uint32_t n_places)
+{
+    const uint32_t devices = (uint32_t)n;
+    int order[DEVICES_MAX] = {0};
+
+    order_devices(n, order);
+    if (n_places <= devices) return order[place];
+    return order[(uint64_t)place * devices / n_places];
+}
+
+struct choice {
+    int ordinal;
+    uint32_t place, n_places;
+};
+
+static chorus_status choose(const struct ch_driver *driver, int n, const struct choice *choice,
+                            int *ordinal_out)
+{
+    int ordinal = choice->ordinal;
+
+    if (ordinal == CH_OPTION_NO_DEVICE) ordinal = current_device(driver);
+    if (ordinal == CH_OPTION_NO_DEVICE)
+        ordinal = device_by_place(n, choice->place, choice->n_places);
+    if (ordinal < 0 || ordinal >= n)
+        return CH_FAIL(CHORUS_ERR_ARG,
+                       "GPU %d was asked for; this process sees %d, numbered from 0", ordinal,
+                       n);
+    *ordinal_out = ordinal;
+    return CHORUS_OK;
+}
+
+/* Features of a device that the heap and signals need; those that kernels need are checked when
+ * the device is opened. */
+static chorus_status check_abilities(const struct ch_driver *driver,
+                                     const struct cudaDeviceProp *is, int ordinal)
+{
+    static const struct {
+        CUdevice_attribute attribute;
+        const char *name;
+    } needs[] = {
+        {CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED, "virtual memory management"},
+        {CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED,
+         "memory shared by file descriptors"},
+        {CU_DEVICE_ATTRIBUTE_CAN_USE_64_BIT_STREAM_MEM_OPS, "64-bit stream writes"},
+    };
+
+    for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
+        int has = 0;
+        const CUresult result =
+            driver->cuDeviceGetAttribute(&has, needs[i].attribute, (CUdevice)ordinal);
+
+        if (result != CUDA_SUCCESS || !has)
+            return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                           "GPU %d (%s) lacks %s, or this machine does not allow it; set "
+                           "CHORUS_HEAP=host",
+                           ordinal, is->name, needs[i].name);
+    }
+    return CHORUS_OK;
+}
+
+/* The caller needs to know whether it is supported, so a driver that does not know the
+ * attribute counts as not supporting it. */
+static bool has_multicast(const struct ch_driver *driver, int ordinal)
+{
+    int has = 0;
+
+    return driver->cuDeviceGetAttribute(&has, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED,
+                                        (CUdevice)ordinal) == CUDA_SUCCESS &&
+           has;
+}
+
+static chorus_status describe(const struct ch_driver *driver, int ordinal,
+                              struct ch_device_id *id_out)
+{
+    const CUmemAllocationProp memory =
+        ch_driver_memory_of(ordinal, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
+    struct cudaDeviceProp is;
+    struct ch_device_id id = {.ordinal = ordinal};
+    size_t granule = 0;
+    const cudaError_t error = cudaGetDeviceProperties(&is, ordinal);
+    CUresult result;
+
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError();
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "the properties of GPU %d cannot be read: %s",
+                       ordinal, cudaGetErrorString(error));
+    }
+    CH_TRY(check_abilities(driver, &is, ordinal));
+    result = driver->cuMemGetAllocationGranularity(&granule, &memory,
+                                                   CU_MEM_ALLOC_GRANULARITY_RECOMMENDED);
+    if (result != CUDA_SUCCESS || granule == 0)
+        return CH_FAIL(CHORUS_ERR_SYSTEM,
+                       "the granularity of memory of GPU %d (%s) cannot be read: error %d",
+                       ordinal, is.name, (int)result);
+    (void)snprintf(id.name, sizeof(id.name), "%.63s", is.name);
+    (void)cudaDeviceGetPCIBusId(id.bus, (int)sizeof(id.bus), ordinal);
+    id.has_multicast = has_multicast(driver, ordinal);
+    id.memory_bytes = is.totalGlobalMem;
+    id.granule_bytes = granule;
+    *id_out = id;
+    return CHORUS_OK;
+}
+
+chorus_status ch_device_find(int ordinal, uint32_t place, uint32_t n_places,
+                             struct ch_device_id *id_out)
+{
+    const struct choice choice = {ordinal, place, n_places};
+    struct ch_driver driver;
+    int n = 0, chosen = 0;
+
+    CH_TRY(
+        count_devices(&n)); /* the runtime opens the driver, and has the reason of a failure */
+    CH_TRY(ch_driver_load(&driver));
+    CH_TRY(choose(&driver, n, &choice, &chosen));
+    return describe(&driver, chosen, id_out);
 }
