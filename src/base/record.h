@@ -22,7 +22,6 @@
 #ifndef CH_RECORD_H
 #define CH_RECORD_H
 
-#include "base/call_word.h"
 #include "base/clock.h"
 #include "base/collective.h"
 #include "base/error.h"

@@ -3,7 +3,7 @@
 #ifndef CH_KERNEL_H
 #define CH_KERNEL_H
 
-#include "base/call_word.h"
+#include "base/collective.h"
 #include "coll/shape.h"
 #include "team/sync.h"
 
@@ -17,7 +17,7 @@ enum ch_fault_kind { CH_FAULT_LATE, CH_FAULT_SKIPPED, CH_FAULT_OVERLAP, CH_FAULT
 
 /* A call in the form in which PEs compare it. */
 struct ch_made {
-    uint64_t word; /* the first of call_word.h */
+    uint64_t word; /* the first of base/collective.h */
     uint64_t count;
 };
 
