@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * alltoalls.h: alltoall of elements with a stride, and alltoallv, of blocks of any lengths and
- * positions; the PEs exchange these first (given.h).
+ * positions; the PEs exchange these first (rounds.h).
  */
 #ifndef CH_ALGO_ALLTOALLS_H
 #define CH_ALGO_ALLTOALLS_H
 
 #include "coll/primitives/fifo.h"
-#include "coll/primitives/given.h"
+#include "coll/primitives/rounds.h"
 
 /* --- elements with a stride, and messages of them ----------------------------------------- */
 /* A vector whose elements are `step` bytes apart. */

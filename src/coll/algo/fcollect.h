@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fcollect.h: fcollect along a ring, by loads, in rounds, by multicast and by copy engines; and
- * collect, of blocks of any lengths, which the PEs exchange first (given.h). Fcollects by
+ * collect, of blocks of any lengths, which the PEs exchange first (rounds.h). Fcollects by
  * messages and stores to all are in inside_kernels.h, those of several hosts in
  * fcollect_levels.h.
  */
@@ -10,7 +10,6 @@
 
 #include "coll/primitives/engine.h"
 #include "coll/primitives/fifo.h"
-#include "coll/primitives/given.h"
 #include "coll/primitives/multicast.h"
 #include "coll/primitives/primitives.h"
 #include "coll/primitives/rounds.h"
