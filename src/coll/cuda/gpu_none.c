@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_none.c: a build without CUDA. No heap is on a GPU, so these functions are never called.
+ * gpu_none.c: a build without CUDA. No heap is on a GPU, so these functions are never called;
+ * nor are those of atomics there, for which transport/ has no other file then.
  */
 #include "coll/cuda/gpu.h"
 
@@ -104,5 +105,27 @@ chorus_status ch_lines_try(struct ch_boot *boot, struct ch_heap *heap, uint64_t 
                            bool *are_whole_out)
 {
     (void)boot, (void)heap, (void)timeout_ns, (void)are_whole_out;
+    return none();
+}
+
+/* ---- atomics on GPU memory (transport/amo.h) ---- */
+
+chorus_status ch_amo_load(const struct ch_device *device)
+{
+    (void)device;
+    return none();
+}
+
+chorus_status ch_amo_launch(const struct ch_device *device, void *stream,
+                            const struct ch_amo_request *request)
+{
+    (void)device, (void)stream, (void)request;
+    return none();
+}
+
+chorus_status ch_wait_launch(const struct ch_device *device, void *stream,
+                             const struct ch_wait_request *request)
+{
+    (void)device, (void)stream, (void)request;
     return none();
 }
