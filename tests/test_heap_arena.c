@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The first-fit allocator, against a map with a byte per granule that says who owns it. */
-#include "heap/arena.h"
+#include "heap/inside.h"
 
 #include <check.h>
 #include <stdlib.h>

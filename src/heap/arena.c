@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "heap/arena.h"
+#include "heap/inside.h"
 
 #include <stdlib.h>
 #include <string.h>
