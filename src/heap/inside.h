@@ -190,10 +190,7 @@ void ch_data_sync_free(struct ch_data *data, void *ptr);
 /* Does every PE request multicast, on a device that supports it and that no other PE uses? */
 bool ch_multicast_serves(const struct ch_data_peer *peers, uint32_t n);
 
-/* Create the object of this chunk, whose memory on this PE is `memory`. Collective: all PEs
- * have it on return or none, with a message that names the PE that failed. */
-CH_MUST_CHECK chorus_status ch_multicast_make(const struct ch_data *data,
-                                              struct ch_chunk *chunk, uint64_t memory);
+/* Remove the object of this chunk from this PE. */
 void ch_multicast_undo(const struct ch_data *data, const struct ch_chunk *chunk);
 
 /* ---- the state of a heap ---- */
