@@ -37,7 +37,7 @@ static void make_records(bool are_full)
 
 static uint64_t begin(uint32_t pe, struct ch_doing doing)
 {
-    const struct ch_record_words noted = ch_doing_note(&doing);
+    const struct ch_entry noted = ch_entry_of(&doing);
 
     return ch_record_begin(&all[pe], &noted, true, CH_ENTRY_RUNNING);
 }

@@ -31,7 +31,7 @@ static struct ch_doing call_of(uint64_t i)
 
 static uint64_t begin_call(const struct ch_doing *call)
 {
-    const struct ch_record_words noted = ch_doing_note(call);
+    const struct ch_entry noted = ch_entry_of(call);
 
     return ch_record_begin(&record, &noted, true, CH_ENTRY_RUNNING);
 }

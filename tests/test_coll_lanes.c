@@ -172,16 +172,6 @@ static chorus_status run_cta(const struct call *call, uint32_t me, uint32_t cta,
     const struct ch_slice whole = {0, count};
     const struct ch_slice part =
         ch_coll_is_uneven(coll) ? whole : ch_part_of(&share, count, cta);
-    const struct ch_pe_args pe_args = {.me = me,
-                                       .n = PES,
-                                       .peers = pe->peers,
-                                       .layout = &layout,
-                                       .dst = dest_of(call, me),
-                                       .src = source_of(call, me),
-                                       .count = count,
-                                       .elem_bytes = call->bytes,
-                                       .type = types[call->type],
-                                       .op = CHORUS_OP_sum};
     const struct ch_pattern pattern = {.cta = cta,
                                        .ctas = call->ctas,
                                        .block_count = count,
@@ -194,7 +184,11 @@ static chorus_status run_cta(const struct call *call, uint32_t me, uint32_t cta,
     uint32_t late;
     struct ch_coll c;
 
-    ch_coll_init(&c, &pe_args, part, cta, &pe->dups[cta]);
+    ch_coll_init(&c, me, PES, pe->peers, &layout);
+    ch_coll_state(&c, cta, &pe->dups[cta]);
+    ch_coll_buffers(&c, dest_of(call, me), source_of(call, me), count, call->bytes, part);
+    c.type = types[call->type];
+    c.op = CHORUS_OP_sum;
     ch_coll_pattern(&c, &pattern, part.first);
     c.root = call->root;
     c.radix = 2;

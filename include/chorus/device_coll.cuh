@@ -23,21 +23,15 @@ CH_FN struct ch_coll ch_call_on(const struct ch_device_team *team, void *dest,
                                 const void *source, size_t count, size_t elem_bytes)
 {
     const struct ch_slice all = {0, count};
-    struct ch_pe_args pe_args;
     struct ch_coll c;
 
-    pe_args.me = team->me;
-    pe_args.n = team->n;
-    pe_args.peers = team == &ch_state.world ? ch_state.peers : team->peers;
-    pe_args.layout = &team->layout;
-    pe_args.dst = (char *)dest;
-    pe_args.src = (const char *)source;
-    pe_args.count = count;
-    pe_args.elem_bytes = elem_bytes;
-    __builtin_assume(pe_args.n > 0 && pe_args.n <= CH_DEVICE_PES_MAX && pe_args.me < pe_args.n);
-    pe_args.type = CHORUS_TYPE_u8;
-    pe_args.op = CHORUS_OP_sum;
-    ch_coll_init(&c, &pe_args, all, 0, team->dup);
+    ch_coll_init(&c, team->me, team->n, team == &ch_state.world ? ch_state.peers : team->peers,
+                 &team->layout);
+    __builtin_assume(c.n > 0 && c.n <= CH_DEVICE_PES_MAX && c.me < c.n);
+    ch_coll_state(&c, 0, team->dup);
+    ch_coll_buffers(&c, (char *)dest, (const char *)source, count, elem_bytes, all);
+    c.type = CHORUS_TYPE_u8;
+    c.op = CHORUS_OP_sum;
     return c;
 }
 

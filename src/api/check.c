@@ -71,69 +71,65 @@ chorus_status ch_check_aligned(const char *function, const char *name, const voi
 
 /* --- collective calls --------------------------------------------------------------------- */
 
-/* The buffers of a call whose values have been checked. */
-struct extent {
-    size_t block, dst_bytes, src_bytes;
-};
-
 /* Failures and rare cases. */
 #define RARE static CH_COLD chorus_status
 
-RARE refuse_root(const struct ch_args *args, const struct ch_team *team)
+RARE refuse_root(const struct ch_call *call)
 {
     return CH_FAIL(CHORUS_ERR_ARG, "%s: root is %d; expected a PE of the team, 0 to %u",
-                   args->function, args->call->root, team->n - 1);
+                   call->function, call->asked->root, call->team->n - 1);
 }
 
-RARE refuse_op(const struct ch_args *args)
+RARE refuse_op(const struct ch_call *call)
 {
-    return CH_FAIL(CHORUS_ERR_ARG, "%s: operator %s does not take type %s", args->function,
-                   ch_op_names[args->call->op], ch_type_names[args->call->type]);
+    return CH_FAIL(CHORUS_ERR_ARG, "%s: operator %s does not take type %s", call->function,
+                   ch_op_names[call->asked->op], ch_type_names[call->asked->type]);
 }
 
-RARE refuse_count(const struct ch_args *args, const struct ch_team *team)
+RARE refuse_count(const struct ch_call *call)
 {
     return CH_FAIL(
         CHORUS_ERR_ARG,
         "%s: count is %zu; %u blocks of that many %zu-byte elements exceed the address space",
-        args->function, args->call->count, team->n, ch_type_bytes[args->call->type]);
+        call->function, call->asked->count, call->team->n, ch_type_bytes[call->asked->type]);
 }
 
 /* Bytes from the first to the last of n * count elements with a stride of `step`. */
-static chorus_status strided_bytes(const struct ch_args *args, const struct ch_team *team,
-                                   const char *name, ptrdiff_t step, size_t *bytes_out)
+static chorus_status strided_bytes(const struct ch_call *call, const char *name, ptrdiff_t step,
+                                   size_t *bytes_out)
 {
-    const size_t element = ch_type_bytes[args->call->type];
-    const size_t last = args->call->count * team->n - 1; /* this is known not to overflow */
+    const size_t element = ch_type_bytes[call->asked->type];
+    const size_t last =
+        call->asked->count * call->team->n - 1; /* this is known not to overflow */
     size_t bytes;
 
     if (step < 1)
-        return CH_FAIL(CHORUS_ERR_ARG, "%s: %s is %td; expected 1 or more", args->function,
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: %s is %td; expected 1 or more", call->function,
                        name, step);
     if (__builtin_mul_overflow(last, (size_t)step, &bytes) ||
         __builtin_mul_overflow(bytes, element, &bytes) ||
         __builtin_add_overflow(bytes, element, &bytes))
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s: %s is %td; %zu elements with that stride exceed the address space",
-                       args->function, name, step, last + 1);
+                       call->function, name, step, last + 1);
     *bytes_out = bytes;
     return CHORUS_OK;
 }
 
 /* Bytes up to the end of the last block. */
-static chorus_status listed_bytes(const struct ch_args *args, const struct ch_team *team,
-                                  const char *name, const size_t *counts, const size_t *offsets,
+static chorus_status listed_bytes(const struct ch_call *call, const char *name,
+                                  const size_t *counts, const size_t *offsets,
                                   size_t *bytes_out)
 {
-    const size_t element = ch_type_bytes[args->call->type];
+    const size_t element = ch_type_bytes[call->asked->type];
     size_t most = 0;
 
     if (counts == NULL || offsets == NULL)
         return CH_FAIL(
             CHORUS_ERR_ARG,
             "%s: the counts or offsets of %s are null; pass arrays with an entry for each PE",
-            args->function, name);
-    for (uint32_t pe = 0; pe < team->n; pe++) {
+            call->function, name);
+    for (uint32_t pe = 0; pe < call->team->n; pe++) {
         size_t end;
 
         if (__builtin_add_overflow(counts[pe], offsets[pe], &end) ||
@@ -141,7 +137,7 @@ static chorus_status listed_bytes(const struct ch_args *args, const struct ch_te
             return CH_FAIL(CHORUS_ERR_ARG,
                            "%s: block %u of %s has %zu elements from element %zu on, which "
                            "exceeds the address space",
-                           args->function, pe, name, counts[pe], offsets[pe]);
+                           call->function, pe, name, counts[pe], offsets[pe]);
         if (counts[pe] != 0 && end > most) most = end;
     }
     *bytes_out = most;
@@ -149,52 +145,50 @@ static chorus_status listed_bytes(const struct ch_args *args, const struct ch_te
 }
 
 /* Buffers with strides, or with blocks of different lengths. */
-static chorus_status check_pattern(const struct ch_args *args, const struct ch_team *team,
-                                   struct extent *extent)
+static chorus_status check_pattern(const struct ch_call *call, struct ch_extent *extent)
 {
-    const chorusx_call *call = args->call;
+    const chorusx_call *asked = call->asked;
 
-    if (ch_coll_is_strided(call->coll) && call->count != 0) {
-        CH_TRY(strided_bytes(args, team, "dst", call->dst, &extent->dst_bytes));
-        return strided_bytes(args, team, "sst", call->sst, &extent->src_bytes);
+    if (ch_coll_is_strided(asked->coll) && asked->count != 0) {
+        CH_TRY(strided_bytes(call, "dst", asked->dst, &extent->dest));
+        return strided_bytes(call, "sst", asked->sst, &extent->source);
     }
-    if (!ch_coll_is_listed(call->coll)) return CHORUS_OK;
-    CH_TRY(listed_bytes(args, team, "dest", call->dest_counts, call->dest_offsets,
-                        &extent->dst_bytes));
-    return listed_bytes(args, team, "source", call->source_counts, call->source_offsets,
-                        &extent->src_bytes);
+    if (!ch_coll_is_listed(asked->coll)) return CHORUS_OK;
+    CH_TRY(listed_bytes(call, "dest", asked->dest_counts, asked->dest_offsets, &extent->dest));
+    return listed_bytes(call, "source", asked->source_counts, asked->source_offsets,
+                        &extent->source);
 }
 
 /* An operator of the program. */
-RARE check_combine(const struct ch_context *context, const struct ch_args *args)
+RARE check_combine(const struct ch_context *context, const struct ch_call *call)
 {
-    const chorusx_call *call = args->call;
+    const chorusx_call *asked = call->asked;
 
     if (context->gpu != NULL)
         return CH_FAIL(
             CHORUS_ERR_UNSUPPORTED,
             "%s: an operator of the program needs a heap in host memory; set CHORUS_HEAP=host",
-            args->function);
-    if (call->type == CHORUS_TYPE_f16 || call->type == CHORUS_TYPE_bf16)
+            call->function);
+    if (asked->type == CHORUS_TYPE_f16 || asked->type == CHORUS_TYPE_bf16)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s: an operator of the program cannot combine %s, since its elements "
                        "are combined as float; pass their bits as CHORUS_TYPE_u16",
-                       args->function, ch_type_names[call->type]);
+                       call->function, ch_type_names[asked->type]);
     return CHORUS_OK;
 }
 
-static chorus_status refuse_alignment(const struct ch_args *args, const char *name,
+static chorus_status refuse_alignment(const struct ch_call *call, const char *name,
                                       const void *buffer)
 {
     return CH_FAIL(CHORUS_ERR_ARG, "%s: %s %p is not aligned to the %zu bytes its type needs",
-                   args->function, name, buffer, ch_type_align[args->call->type]);
+                   call->function, name, buffer, ch_type_align[call->asked->type]);
 }
 
-static inline bool is_usable(const struct ch_context *context, const chorusx_call *call,
+static inline bool is_usable(const struct ch_context *context, const chorusx_call *asked,
                              const void *buffer, size_t bytes)
 {
     return ch_heap_contains(context->heap, buffer, bytes) &&
-           ((uintptr_t)buffer & (ch_type_align[call->type] - 1)) == 0;
+           ((uintptr_t)buffer & (ch_type_align[asked->type] - 1)) == 0;
 }
 
 /* In an object of a team: symmetric for calls of that team, and of teams whose PEs are all in
@@ -225,50 +219,49 @@ static inline bool is_symmetric(const struct ch_context *context, const struct c
  * GPU's kernel that accesses memory that it cannot reach would end all CUDA work of the
  * process. */
 static chorus_status check_elsewhere(const struct ch_context *context,
-                                     const struct ch_args *args, const char *name,
+                                     const struct ch_call *call, const char *name,
                                      const void *buffer, size_t bytes)
 {
     const struct ch_device *device = ch_heap_device(context->heap);
 
     if (buffer == NULL)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: %s is null; expected %zu bytes of memory",
-                       args->function, name, bytes);
+                       call->function, name, bytes);
     /* Do the bytes reach beyond the end? */
     if (ch_heap_contains(context->heap, buffer, 1) ||
         ch_teams_owner(context->teams, buffer, 1) != NULL)
-        return ch_check_symmetric(context, args->function, name, buffer, bytes);
-    if (device != NULL && !args->call->is_reached && !ch_device_reaches(device, buffer))
+        return ch_check_symmetric(context, call->function, name, buffer, bytes);
+    if (device != NULL && !call->asked->is_reached && !ch_device_reaches(device, buffer))
         return CH_FAIL(CHORUS_ERR_NOT_SYMMETRIC,
                        "%s: %s %p is not in the symmetric heap, nor in memory that GPU %d can "
                        "access; allocate it with chorus_malloc or cudaMalloc",
-                       args->function, name, buffer, ch_device_id_of(device)->ordinal);
+                       call->function, name, buffer, ch_device_id_of(device)->ordinal);
     return CHORUS_OK;
 }
 
 static inline chorus_status check_buffer(const struct ch_context *context,
-                                         const struct ch_args *args, const char *name,
+                                         const struct ch_call *call, const char *name,
                                          const void *buffer, size_t bytes, bool symmetric)
 {
-    if (!symmetric && bytes != 0) CH_TRY(check_elsewhere(context, args, name, buffer, bytes));
-    if (bytes != 0 && ((uintptr_t)buffer & (ch_type_align[args->call->type] - 1)) != 0)
-        return refuse_alignment(args, name, buffer);
+    if (!symmetric && bytes != 0) CH_TRY(check_elsewhere(context, call, name, buffer, bytes));
+    if (bytes != 0 && ((uintptr_t)buffer & (ch_type_align[call->asked->type] - 1)) != 0)
+        return refuse_alignment(call, name, buffer);
     return CHORUS_OK;
 }
 
-static inline bool are_apart(const chorusx_call *call, const struct extent *extent)
+static inline bool are_apart(const chorusx_call *asked, const struct ch_extent *extent)
 {
-    const char *dst = call->dest, *src = call->source;
+    const char *dst = asked->dest, *src = asked->source;
 
-    return dst + extent->dst_bytes <= src || src + extent->src_bytes <= dst;
+    return dst + extent->dest <= src || src + extent->source <= dst;
 }
 
 /* In place means: dest is source, or one of them is this PE's block of the other. */
-static chorus_status check_overlap(const struct ch_args *args, const struct ch_team *team,
-                                   const struct extent *extent)
+static chorus_status check_overlap(const struct ch_call *call, const struct ch_extent *extent)
 {
-    const chorusx_call *call = args->call;
-    const char *dst = call->dest, *src = call->source;
-    const size_t mine = team->me * extent->block;
+    const chorusx_call *asked = call->asked;
+    const char *dst = asked->dest, *src = asked->source;
+    const size_t mine = call->team->me * extent->block;
     const bool allowed[] = {
         [CH_OVERLAP_apart] = false,
         [CH_OVERLAP_same] = dst == src,
@@ -276,116 +269,113 @@ static chorus_status check_overlap(const struct ch_args *args, const struct ch_t
         [CH_OVERLAP_in_source] = dst == src || dst == src + mine,
     };
 
-    if (allowed[ch_coll_overlap(call->coll)]) return CHORUS_OK;
+    if (allowed[ch_coll_overlap(asked->coll)]) return CHORUS_OK;
     return CH_FAIL(
         CHORUS_ERR_ARG,
         "%s: dest %p (%zu bytes) and source %p (%zu bytes) overlap in a way this call does not "
         "allow; keep them apart, or see \"in place\" in its documentation",
-        args->function, call->dest, extent->dst_bytes, call->source, extent->src_bytes);
+        call->function, asked->dest, extent->dest, asked->source, extent->source);
 }
 
 /* The buffers of any call, whether it is valid or not. */
-RARE check_buffers(const struct ch_context *context, const struct ch_args *args,
-                   const struct ch_team *team, const struct extent *extent, uint32_t *facts_out)
+RARE check_buffers(const struct ch_context *context, struct ch_call *call,
+                   const struct ch_extent *extent)
 {
-    const chorusx_call *call = args->call;
-    uint32_t facts = CH_NEED_apart;
-    const bool dst_symmetric = is_symmetric(context, team, call->dest, extent->dst_bytes);
-    const bool src_symmetric = is_symmetric(context, team, call->source, extent->src_bytes);
+    const chorusx_call *asked = call->asked;
+    const bool dst_symmetric = is_symmetric(context, call->team, asked->dest, extent->dest);
+    const bool src_symmetric = is_symmetric(context, call->team, asked->source, extent->source);
 
-    CH_TRY(check_buffer(context, args, "dest", call->dest, extent->dst_bytes, dst_symmetric));
-    CH_TRY(
-        check_buffer(context, args, "source", call->source, extent->src_bytes, src_symmetric));
-    if (dst_symmetric) facts |= CH_NEED_symmetric_dest;
-    if (src_symmetric) facts |= CH_NEED_symmetric_source;
-    *facts_out = facts;
-    if (extent->dst_bytes == 0 || extent->src_bytes == 0 || are_apart(call, extent))
-        return CHORUS_OK;
-    *facts_out = facts & ~(uint32_t)CH_NEED_apart;
-    return check_overlap(args, team, extent);
+    CH_TRY(check_buffer(context, call, "dest", asked->dest, extent->dest, dst_symmetric));
+    CH_TRY(check_buffer(context, call, "source", asked->source, extent->source, src_symmetric));
+    call->facts = CH_NEED_apart | (dst_symmetric ? (uint32_t)CH_NEED_symmetric_dest : 0) |
+                  (src_symmetric ? (uint32_t)CH_NEED_symmetric_source : 0);
+    if (extent->dest == 0 || extent->source == 0 || are_apart(asked, extent)) return CHORUS_OK;
+    call->facts &= ~(uint32_t)CH_NEED_apart;
+    return check_overlap(call, extent);
 }
 
 /* False: the bytes exceed the address space. */
-static inline bool find_extent(const chorusx_call *call, const struct ch_team *team,
-                               struct extent *out)
+static inline bool find_extent(const chorusx_call *asked, const struct ch_team *team,
+                               struct ch_extent *out)
 {
     size_t blocks;
 
-    if (__builtin_mul_overflow(call->count, ch_type_bytes[call->type], &out->block) ||
+    if (__builtin_mul_overflow(asked->count, ch_type_bytes[asked->type], &out->block) ||
         __builtin_mul_overflow(out->block, team->n, &blocks))
         return false;
-    out->dst_bytes = ch_coll_has_blocks_in_dest(call->coll) ? blocks : out->block;
-    out->src_bytes = ch_coll_has_blocks_in_source(call->coll) ? blocks : out->block;
+    out->dest = ch_coll_has_blocks_in_dest(asked->coll) ? blocks : out->block;
+    out->source = ch_coll_has_blocks_in_source(asked->coll) ? blocks : out->block;
     return true;
 }
 
 /* A negative root becomes larger than any n. */
-static inline bool is_root_right(const chorusx_call *call, const struct ch_team *team)
+static inline bool is_root_right(const chorusx_call *asked, const struct ch_team *team)
 {
-    return !ch_coll_has_root(call->coll) || (uint32_t)call->root < team->n;
+    return !ch_coll_has_root(asked->coll) || (uint32_t)asked->root < team->n;
 }
 
-static inline bool is_op_right(const chorusx_call *call)
+static inline bool is_op_right(const chorusx_call *asked)
 {
-    return !ch_coll_reduces(call->coll) || ch_op_takes(call->op, call->type);
+    return !ch_coll_reduces(asked->coll) || ch_op_takes(asked->op, asked->type);
 }
 
 /* The fast path for most calls: no special case, and valid. */
-static inline bool is_plain(const struct ch_context *context, const chorusx_call *call,
+static inline bool is_plain(const struct ch_context *context, const chorusx_call *asked,
                             const struct ch_team *team)
 {
-    struct extent extent;
+    struct ch_extent extent;
 
-    return ch_coll_is_plain(call->coll) && call->combine == NULL && is_root_right(call, team) &&
-           is_op_right(call) && find_extent(call, team, &extent) &&
-           is_usable(context, call, call->dest, extent.dst_bytes) &&
-           is_usable(context, call, call->source, extent.src_bytes) && are_apart(call, &extent);
+    return ch_coll_is_plain(asked->coll) && asked->combine == NULL &&
+           is_root_right(asked, team) && is_op_right(asked) &&
+           find_extent(asked, team, &extent) &&
+           is_usable(context, asked, asked->dest, extent.dest) &&
+           is_usable(context, asked, asked->source, extent.source) && are_apart(asked, &extent);
 }
 
-RARE check_any(const struct ch_context *context, const struct ch_args *args,
-               const struct ch_team *team, uint32_t *facts_out)
+RARE check_any(const struct ch_context *context, struct ch_call *call)
 {
-    const chorusx_call *call = args->call;
-    struct extent extent;
+    const chorusx_call *asked = call->asked;
+    struct ch_extent extent;
 
-    if (!is_root_right(call, team)) return refuse_root(args, team);
-    if (call->combine != NULL && ch_coll_reduces(call->coll))
-        CH_TRY(check_combine(context, args));
-    else if (!is_op_right(call))
-        return refuse_op(args);
-    if (!find_extent(call, team, &extent)) return refuse_count(args, team);
-    CH_TRY(check_pattern(args, team, &extent));
-    return check_buffers(context, args, team, &extent, facts_out);
+    if (!is_root_right(asked, call->team)) return refuse_root(call);
+    if (asked->combine != NULL && ch_coll_reduces(asked->coll))
+        CH_TRY(check_combine(context, call));
+    else if (!is_op_right(asked))
+        return refuse_op(call);
+    if (!find_extent(asked, call->team, &extent)) return refuse_count(call);
+    CH_TRY(check_pattern(call, &extent));
+    return check_buffers(context, call, &extent);
 }
 
-chorus_status ch_check_call(const struct ch_context *context, const struct ch_args *args,
-                            const struct ch_team *team, uint32_t *facts_out)
+chorus_status ch_check_call(const struct ch_context *context, struct ch_call *call)
 {
-    const chorusx_call *call = args->call;
+    const chorusx_call *asked = call->asked;
 
-    *facts_out = CH_NEED_apart | CH_NEED_SYMMETRIC;
-    if (call->coll == CHORUS_COLL_barrier || is_plain(context, call, team)) return CHORUS_OK;
-    return check_any(context, args, team, facts_out);
+    call->facts = CH_NEED_apart | CH_NEED_SYMMETRIC;
+    if (asked->coll == CHORUS_COLL_barrier || is_plain(context, asked, call->team))
+        return CHORUS_OK;
+    return check_any(context, call);
 }
 
-struct ch_extents ch_check_extents(const struct ch_args *args, const struct ch_team *team)
+struct ch_extent ch_check_extent(const struct ch_call *call)
 {
-    struct extent extent = {0, 0, 0};
+    struct ch_extent extent = {0, 0, 0};
 
-    if (args->call->coll == CHORUS_COLL_barrier || !find_extent(args->call, team, &extent) ||
-        check_pattern(args, team, &extent) != CHORUS_OK)
-        return (struct ch_extents){0, 0};
-    return (struct ch_extents){extent.dst_bytes, extent.src_bytes};
+    if (call->asked->coll == CHORUS_COLL_barrier ||
+        !find_extent(call->asked, call->team, &extent) ||
+        check_pattern(call, &extent) != CHORUS_OK)
+        return (struct ch_extent){0, 0, 0};
+    return extent;
 }
 
 void ch_check_named(const struct ch_context *context, const struct ch_team *team,
-                    chorusx_call *call)
+                    chorusx_call *asked)
 {
-    struct extent extent;
+    struct ch_extent extent;
 
-    if (call->coll == CHORUS_COLL_barrier || !ch_coll_is_plain(call->coll) ||
-        !find_extent(call, team, &extent))
+    if (asked->coll == CHORUS_COLL_barrier || !ch_coll_is_plain(asked->coll) ||
+        !find_extent(asked, team, &extent))
         return;
-    call->dest = ch_buffer_named(context, call->dest, extent.dst_bytes);
-    call->source = ch_buffer_named(context, (void *)(uintptr_t)call->source, extent.src_bytes);
+    asked->dest = ch_buffer_named(context, asked->dest, extent.dest);
+    asked->source = ch_buffer_named(context, (void *)(uintptr_t)asked->source, extent.source);
 }

@@ -41,17 +41,12 @@ _Static_assert(CH_NEED_symmetric_dest / CH_NEED_apart ==
                        1 << (CH_CALL_SYMMETRIC_SOURCE_AT - CH_CALL_APART_AT),
                "facts of buffers are in other bits");
 
-static inline uint64_t shape_of(const chorusx_call *call, uint32_t facts)
+static inline uint64_t shape_of(const struct ch_call *call)
 {
-    return (uint64_t)call->count << COUNT_AT | call->coll | call->type << TYPE_AT |
-           call->op << OP_AT | facts / CH_NEED_apart << FACTS_AT;
-}
+    const chorusx_call *asked = call->asked;
 
-/* A call's word as far as it is known without a plan. */
-static inline uint64_t kind_of(const chorusx_call *call, uint32_t facts)
-{
-    return call->coll << CH_CALL_WHAT_AT | call->type << CH_CALL_TYPE_AT |
-           call->op << CH_CALL_OP_AT | facts / CH_NEED_apart << CH_CALL_APART_AT;
+    return (uint64_t)asked->count << COUNT_AT | asked->coll | asked->type << TYPE_AT |
+           asked->op << OP_AT | call->facts / CH_NEED_apart << FACTS_AT;
 }
 
 static inline uint64_t plan_of(const struct ch_call *call)
@@ -72,78 +67,75 @@ static bool is_for_switches(const chorusx_call *call)
 }
 
 /* GPUs have copy engines, and may have a link that does not keep lines whole. */
-static uint32_t gpu_offers(const struct ch_context *context, const struct ch_team *team,
-                           const chorusx_call *call, uint32_t offers)
+static uint32_t gpu_offers(const struct ch_context *context, const struct ch_call *call,
+                           uint32_t offers)
 {
-    const bool multicasts = team->multicast != 0 && is_for_switches(call);
+    const bool multicasts = call->team->multicast != 0 && is_for_switches(call->asked);
 
     return (context->keeps_lines ? offers : offers & ~(uint32_t)CH_NEED_lines) |
            CH_NEED_copy_engine | (multicasts ? CH_NEED_multicast : 0u);
 }
 
-struct ch_request ch_request_of(const struct ch_context *context, const struct ch_team *team,
-                                const chorusx_call *call, uint32_t facts)
+struct ch_request ch_request_of(const struct ch_context *context, const struct ch_call *call)
 {
+    const chorusx_call *asked = call->asked;
+    const struct ch_team *team = call->team;
     const size_t block =
-        ch_coll_is_uneven(call->coll) ? 0 : call->count * ch_type_bytes[call->type];
+        ch_coll_is_uneven(asked->coll) ? 0 : asked->count * ch_type_bytes[asked->type];
     const uint32_t reach = team->n == 1              ? CH_REACH_self
                            : ch_team_is_mapped(team) ? CH_REACH_mapped
                                                      : CH_REACH_network;
-    const uint32_t offers = ch_offers(call->type, reach, facts);
+    const uint32_t offers = ch_offers(asked->type, reach, call->facts);
     const uint32_t whole = ch_ctas_of_share(context, team->layout.n_whole);
     const struct ch_request request = {
-        .coll = call->coll,
-        .bytes = ch_coll_splits_result(call->coll) ? block * team->n : block,
+        .coll = asked->coll,
+        .bytes = ch_coll_splits_result(asked->coll) ? block * team->n : block,
         .pes = team->n,
         .nodes = team->n_nodes,
         .reach = reach,
         .cores = ch_boot_shares_cores(context->boot) ? CH_CORES_shared : CH_CORES_own,
-        .type = call->type,
-        .op = call->op,
+        .type = asked->type,
+        .op = asked->op,
         .ctas_max = whole,
         .ctas_slim = ch_ctas_of_share(context, team->n_dups) - whole,
         .machine = team->is_on_gpu ? "cuda" : "host",
         .gpu = ch_heap_gpu_name(context->heap),
-        .offers = team->is_on_gpu ? gpu_offers(context, team, call, offers) : offers,
+        .offers = team->is_on_gpu ? gpu_offers(context, call, offers) : offers,
     };
 
     return request;
 }
 
 /* Select by the rules, and cache the plan. */
-static CH_COLD chorus_status ask_rules(const struct ch_context *context,
-                                       const chorusx_call *asked, uint32_t facts,
-                                       struct ch_call *out)
+static CH_COLD chorus_status ask_rules(const struct ch_context *context, struct ch_call *call)
 {
-    const struct ch_request request = ch_request_of(context, out->team, asked, facts);
-    const uint64_t shape = shape_of(asked, facts);
+    const struct ch_request request = ch_request_of(context, call);
+    const uint64_t shape = shape_of(call);
     struct ch_plan plan;
 
     CH_TRY(ch_select_plan(context->select, &request, &plan));
     if (!plan.algo->takes_radix) plan.radix = CH_RADIX_DEFAULT; /* PEs compare it */
-    out->algo = plan.algo;
-    out->ctas = plan.ctas;
-    out->radix = plan.radix;
-    out->plan = plan_of(out);
-    if (asked->count <= COUNT_KEPT_MAX && plan.ctas <= UINT8_MAX)
-        __atomic_store_n(plan_at(out->team, shape), shape | out->plan, __ATOMIC_RELAXED);
+    call->algo = plan.algo;
+    call->ctas = plan.ctas;
+    call->radix = plan.radix;
+    call->plan = plan_of(call);
+    if (call->asked->count <= COUNT_KEPT_MAX && plan.ctas <= UINT8_MAX)
+        __atomic_store_n(plan_at(call->team, shape), shape | call->plan, __ATOMIC_RELAXED);
     return CHORUS_OK;
 }
 
-static inline chorus_status select_plan(const struct ch_context *context,
-                                        const chorusx_call *asked, uint32_t facts,
-                                        struct ch_call *out)
+static inline chorus_status select_plan(const struct ch_context *context, struct ch_call *call)
 {
-    const uint64_t shape = shape_of(asked, facts);
-    const uint64_t plan = __atomic_load_n(plan_at(out->team, shape), __ATOMIC_RELAXED);
+    const uint64_t shape = shape_of(call);
+    const uint64_t plan = __atomic_load_n(plan_at(call->team, shape), __ATOMIC_RELAXED);
 
-    if (asked->count > COUNT_KEPT_MAX || plan >> CTAS_AT == 0 ||
+    if (call->asked->count > COUNT_KEPT_MAX || plan >> CTAS_AT == 0 ||
         (plan ^ shape) << (64 - SHAPE_BITS) != 0)
-        return ask_rules(context, asked, facts, out);
-    out->algo = &ch_algos[plan >> SHAPE_BITS & (128 - 1)];
-    out->radix = (uint32_t)(plan >> RADIX_AT & (64 - 1)) + 1;
-    out->ctas = (uint32_t)(plan >> CTAS_AT);
-    out->plan = plan >> SHAPE_BITS << SHAPE_BITS;
+        return ask_rules(context, call);
+    call->algo = &ch_algos[plan >> SHAPE_BITS & (128 - 1)];
+    call->radix = (uint32_t)(plan >> RADIX_AT & (64 - 1)) + 1;
+    call->ctas = (uint32_t)(plan >> CTAS_AT);
+    call->plan = plan >> SHAPE_BITS << SHAPE_BITS;
     return CHORUS_OK;
 }
 
@@ -169,7 +161,7 @@ static chorus_status find_algo(const chorusx_call *call, const struct ch_algo **
 }
 
 /* A team has sync memory for so many CTAs. */
-static chorus_status check_forced(const struct ch_args *args, const struct ch_call *call)
+static chorus_status check_forced(const struct ch_call *call)
 {
     const struct ch_team *team = call->team;
     const uint32_t dups = call->algo->is_wide ? team->n_dups : team->layout.n_whole;
@@ -179,48 +171,45 @@ static chorus_status check_forced(const struct ch_args *args, const struct ch_ca
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s: %u CTAs were requested, but calls of a team have at most %u; raise "
                        "CHORUS_CTAS",
-                       args->function, call->ctas, most);
+                       call->function, call->ctas, most);
     if (call->radix < CH_RADIX_MIN || call->radix > CH_RADIX_MAX)
-        return CH_FAIL(CHORUS_ERR_ARG, "%s: radix is %u; expected %u to %u", args->function,
+        return CH_FAIL(CHORUS_ERR_ARG, "%s: radix is %u; expected %u to %u", call->function,
                        call->radix, CH_RADIX_MIN, CH_RADIX_MAX);
     return CHORUS_OK;
 }
 
 /* The caller chose the algorithm: its needs must be met, and no other one replaces it. */
-static CH_COLD chorus_status force_plan(const struct ch_context *context,
-                                        const struct ch_args *args, uint32_t facts,
-                                        struct ch_call *out)
+static CH_COLD chorus_status force_plan(const struct ch_context *context, struct ch_call *call)
 {
-    const chorusx_call *call = args->call;
-    const struct ch_request request = ch_request_of(context, out->team, call, facts);
+    const struct ch_request request = ch_request_of(context, call);
+    const chorusx_call *asked = call->asked;
     uint32_t unmet;
 
-    CH_TRY(find_algo(call, &out->algo));
-    unmet = out->algo->needs & ~request.offers;
+    CH_TRY(find_algo(asked, &call->algo));
+    unmet = call->algo->needs & ~request.offers;
 #define X(need, bit, text)                                                                \
     if (unmet & CH_NEED_##need)                                                           \
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,                                            \
                        "%s: algorithm %s cannot serve this call: it needs " #need ": %s", \
-                       args->function, call->algo, text);
+                       call->function, asked->algo, text);
     CH_NEED_LIST(X)
 #undef X
     /* Checked first, since an algorithm without a kernel has no CTAs. */
-    if (context->gpu != NULL) CH_TRY(ch_gpu_check(out));
-    out->ctas = call->ctas > 0 ? (uint32_t)call->ctas : 1;
-    out->radix = call->radix > 0 ? (uint32_t)call->radix : CH_RADIX_DEFAULT;
-    CH_TRY(check_forced(args, out));
-    out->ctas = ch_ctas_of_share(context, out->ctas);
-    if (!out->algo->takes_radix) out->radix = CH_RADIX_DEFAULT;
-    out->plan = plan_of(out);
+    if (context->gpu != NULL) CH_TRY(ch_gpu_check(call));
+    call->ctas = asked->ctas > 0 ? (uint32_t)asked->ctas : 1;
+    call->radix = asked->radix > 0 ? (uint32_t)asked->radix : CH_RADIX_DEFAULT;
+    CH_TRY(check_forced(call));
+    call->ctas = ch_ctas_of_share(context, call->ctas);
+    if (!call->algo->takes_radix) call->radix = CH_RADIX_DEFAULT;
+    call->plan = plan_of(call);
     return CHORUS_OK;
 }
 
-static chorus_status launch_on_gpu(struct ch_context *context, const struct ch_call *call,
-                                   const struct ch_args *args)
+static chorus_status launch_on_gpu(struct ch_context *context, const struct ch_call *call)
 {
     chorus_status status;
 
-    if (args->is_on_stream) return ch_gpu_push(context->gpu, call, args->stream);
+    if (call->is_on_stream) return ch_gpu_push(context->gpu, call, call->stream);
     status = ch_gpu_run(context->gpu, call);
     ch_record_mark(call->team->record, call->index, ch_entry_state_of(status));
     return status;
@@ -228,36 +217,31 @@ static chorus_status launch_on_gpu(struct ch_context *context, const struct ch_c
 
 /* The part of the source that must not change while the call runs and is compared for that:
  * none if it has gaps, or if this PE's source is not read. */
-static size_t watched_bytes(const struct ch_context *context, const struct ch_call *call,
-                            const struct ch_args *args, uint32_t facts)
+static size_t watched_bytes(const struct ch_context *context, const struct ch_call *call)
 {
-    const chorusx_call *asked = args->call;
+    const chorusx_call *asked = call->asked;
     const bool is_read =
         !ch_coll_is_from_root(asked->coll) || (uint32_t)asked->root == call->team->me;
     const bool has_gaps =
         asked->source_counts != NULL || (ch_coll_is_strided(asked->coll) && asked->sst != 1);
 
-    if (!ch_guards(context) || (facts & CH_NEED_apart) == 0 || !is_read || has_gaps) return 0;
-    return ch_check_extents(args, call->team).source;
+    if (!ch_guards(context) || (call->facts & CH_NEED_apart) == 0 || !is_read || has_gaps)
+        return 0;
+    return ch_check_extent(call).source;
 }
 
 /* Any call on a stream, and calls that are checked. */
-static CH_COLD chorus_status launch(struct ch_context *context, struct ch_call *call,
-                                    const struct ch_args *args, uint32_t facts)
+static CH_COLD chorus_status launch(struct ch_context *context, struct ch_call *call)
 {
     const bool is_serial = context->thread_level != CHORUS_THREAD_MULTIPLE;
 
-    if (context->gpu != NULL) return launch_on_gpu(context, call, args);
-    call->source_bytes = watched_bytes(context, call, args, facts);
+    if (context->gpu != NULL) return launch_on_gpu(context, call);
+    call->source_bytes = watched_bytes(context, call);
     call->is_summed = false;
-    if (args->is_on_stream) {
-        ch_stream_push(args->stream, call);
-        return CHORUS_OK;
-    }
-    if (call->source_bytes != 0)
-        return ch_call_run_watched(call, ch_team_ticket(call->team, is_serial),
-                                   context->workers);
-    return ch_call_run(call, ch_team_ticket(call->team, is_serial), context->workers);
+    if (!call->is_on_stream)
+        return ch_call_run(call, ch_team_ticket(call->team, is_serial), context->workers);
+    ch_stream_push(call->stream, call);
+    return CHORUS_OK;
 }
 
 /* Does this PE move no data? Then no other PE does. */
@@ -268,149 +252,127 @@ static bool is_nothing(const chorusx_call *call)
 }
 
 /* Each symmetric buffer lies in an object, and this thread may make calls. */
-static chorus_status look_at(const struct ch_context *context, const struct ch_args *args,
-                             const struct ch_team *team)
+static chorus_status check_objects(const struct ch_context *context, const struct ch_call *call)
 {
-    const struct ch_extents extents = ch_check_extents(args, team);
-    const chorusx_call *call = args->call;
+    const struct ch_extent extent = ch_check_extent(call);
+    const chorusx_call *asked = call->asked;
 
-    CH_TRY(ch_guard_thread(context, args->function));
-    if (ch_heap_contains(context->heap, call->dest, 1))
-        CH_TRY(ch_guard_inside(context, args->function, "dest", call->dest, extents.dest));
-    if (!ch_heap_contains(context->heap, call->source, 1)) return CHORUS_OK;
-    return ch_guard_inside(context, args->function, "source", call->source, extents.source);
+    CH_TRY(ch_guard_thread(context, call->function));
+    if (ch_heap_contains(context->heap, asked->dest, 1))
+        CH_TRY(ch_guard_inside(context, call->function, "dest", asked->dest, extent.dest));
+    if (!ch_heap_contains(context->heap, asked->source, 1)) return CHORUS_OK;
+    return ch_guard_inside(context, call->function, "source", asked->source, extent.source);
 }
 
-/* With CHORUS_CHECK, for a call that the record has. */
+/* With CHORUS_CHECK, for a call that the record has as `entry`. */
 static CH_COLD chorus_status check_entry(const struct ch_context *context,
-                                         const struct ch_args *args, const struct ch_call *call,
-                                         struct ch_record_words noted)
+                                         const struct ch_call *call, struct ch_entry entry)
 {
-    struct ch_team *team = call->team;
-    const chorus_status status = ch_guards(context) ? look_at(context, args, team) : CHORUS_OK;
-    struct ch_doing doing = ch_doing_unpack(noted.what, noted.plan);
+    const chorus_status status = ch_guards(context) ? check_objects(context, call) : CHORUS_OK;
+    const struct ch_doing doing = ch_entry_doing(&entry);
 
     if (status != CHORUS_OK) {
-        ch_record_mark(team->record, call->index, CH_ENTRY_FAILED);
+        ch_record_mark(call->team->record, call->index, CH_ENTRY_FAILED);
         return status;
     }
-    doing.team = team->word;
-    doing.number = noted.call;
-    doing.count = noted.count;
-    return ch_check_entry(args->function, team, &doing, call->index);
+    return ch_check_entry(call->function, call->team, &doing, call->index);
 }
 
-/* The root of other calls may be any number. */
-static inline uint64_t root_word(const chorusx_call *asked)
+/* The first word of a call in records. The root of collectives that have none may be any
+ * number. */
+static inline uint64_t word_of(const struct ch_call *call)
 {
-    const uint32_t mask = (1u << CH_CALL_ROOT_BITS) - 1;
+    const uint64_t algo = call->plan >> SHAPE_BITS & (128 - 1);
+    const uint32_t root_mask = (1u << CH_CALL_ROOT_BITS) - 1;
+    const chorusx_call *asked = call->asked;
 
-    return (uint64_t)((uint32_t)asked->root & mask) << CH_CALL_ROOT_AT;
+    return asked->coll << CH_CALL_WHAT_AT | asked->type << CH_CALL_TYPE_AT |
+           asked->op << CH_CALL_OP_AT | call->facts / CH_NEED_apart << CH_CALL_APART_AT |
+           (uint64_t)call->is_on_stream << CH_CALL_ON_STREAM_AT | algo << CH_CALL_ALGO_AT |
+           (uint64_t)((uint32_t)asked->root & root_mask) << CH_CALL_ROOT_AT;
 }
 
 /* Give the call its number on the team and an entry in the record. PEs can compare whether a
- * call is in place only if all PEs or none must be. `noted` remains in registers, because only
+ * call is in place only if all PEs or none must be. `entry` remains in registers, because only
  * inline functions get its address. */
-static inline chorus_status enter(const struct ch_context *context, const struct ch_args *args,
-                                  uint64_t kind, struct ch_call *call)
+static inline chorus_status enter(const struct ch_context *context, struct ch_call *call)
 {
     const bool is_serial = context->thread_level != CHORUS_THREAD_MULTIPLE;
-    const uint64_t algo = call->plan >> SHAPE_BITS & (128 - 1);
-    const chorusx_call *asked = args->call;
     struct ch_team *team = call->team;
-    const struct ch_record_words noted = {
-        .what = kind | (uint64_t)args->is_on_stream << CH_CALL_ON_STREAM_AT | root_word(asked) |
-                algo << CH_CALL_ALGO_AT,
+    const struct ch_entry entry = {
+        .what = word_of(call),
         .plan = call->plan >> RADIX_AT,
         .where = team->word,
         .call = ch_team_next_call(team, is_serial),
-        .count = asked->count,
+        .count = call->asked->count,
     };
 
-    call->index = ch_record_begin(team->record, &noted, is_serial,
-                                  args->is_on_stream ? CH_ENTRY_QUEUED : CH_ENTRY_RUNNING);
-    if (team->check == NULL) return CHORUS_OK;
-    return check_entry(context, args, call, noted);
+    call->index = ch_record_begin(team->record, &entry, is_serial,
+                                  call->is_on_stream ? CH_ENTRY_QUEUED : CH_ENTRY_RUNNING);
+    return team->check == NULL ? CHORUS_OK : check_entry(context, call, entry);
 }
 
-static CH_COLD chorus_status do_nothing(const struct ch_context *context,
-                                        const struct ch_args *args, uint64_t kind,
-                                        struct ch_call *call)
+static CH_COLD chorus_status do_nothing(const struct ch_context *context, struct ch_call *call)
 {
-    CH_TRY(enter(context, args, kind, call));
+    call->plan = 0;
+    CH_TRY(enter(context, call));
     ch_record_mark(call->team->record, call->index, CH_ENTRY_ENDED);
     return CHORUS_OK;
 }
 
 /* No algorithm that the user chose serves the call of this PE, though it may serve those of
  * others: the call takes its number, and PEs that wait for it find it in the record. */
-static CH_COLD chorus_status miss_plan(const struct ch_context *context,
-                                       const struct ch_args *args, uint64_t kind,
-                                       struct ch_call *call, chorus_status status)
+static CH_COLD chorus_status miss_plan(const struct ch_context *context, struct ch_call *call,
+                                       chorus_status status)
 {
     call->plan = 0;
-    CH_TRY(enter(context, args, kind, call));
+    CH_TRY(enter(context, call));
     ch_record_mark(call->team->record, call->index, CH_ENTRY_FAILED);
     return status;
 }
 
 /* The plan: forced by the program, or by the rules. */
-static inline chorus_status choose(const struct ch_context *context, const struct ch_args *args,
-                                   uint32_t facts, uint64_t kind, struct ch_call *call)
+static inline chorus_status choose(const struct ch_context *context, struct ch_call *call)
 {
-    const chorus_status status = args->call->algo != NULL
-                                     ? force_plan(context, args, facts, call)
-                                     : select_plan(context, args->call, facts, call);
+    const chorus_status status =
+        call->asked->algo != NULL ? force_plan(context, call) : select_plan(context, call);
 
-    if (__builtin_expect(status != CHORUS_OK, 0))
-        return miss_plan(context, args, kind, call, status);
+    if (__builtin_expect(status != CHORUS_OK, 0)) return miss_plan(context, call, status);
     return context->gpu != NULL ? ch_gpu_check(call) : CHORUS_OK;
 }
 
-/* A call whose buffers have their symmetric addresses, where the program registered them. */
-struct named {
-    struct ch_args args;
-    chorusx_call call;
-};
-
-static CH_COLD void name_buffers(const struct ch_context *context, const struct ch_team *team,
-                                 const struct ch_args *args, struct named *out)
+/* The call with symmetric addresses, where the program registered its buffers. */
+static CH_COLD void name_buffers(const struct ch_context *context, struct ch_call *call,
+                                 chorusx_call *named)
 {
-    out->args = *args;
-    out->call = *args->call;
-    out->args.call = &out->call;
-    ch_check_named(context, team, &out->call);
+    *named = *call->asked;
+    ch_check_named(context, call->team, named);
+    call->asked = named;
 }
 
-chorus_status ch_collective(const struct ch_args *args)
+chorus_status ch_collective(struct ch_call *call)
 {
     struct ch_context *context;
-    struct ch_call call;
-    struct named named;
-    uint64_t kind;
-    uint32_t facts;
+    chorusx_call named;
 
-    CH_TRY(ch_context_require(args->function, &context));
-    CH_TRY(
-        ch_error_in(args->function, ch_team_get(context->teams, args->call->team, &call.team)));
-    CH_TRY(ch_error_in(args->function, ch_team_usable(call.team)));
-    if (context->buffers != NULL) {
-        name_buffers(context, call.team, args, &named);
-        args = &named.args;
-    }
-    CH_TRY(ch_check_call(context, args, call.team, &facts));
-    if (args->is_on_stream && context->gpu == NULL)
-        CH_TRY(ch_stream_check(context, args->function, args->stream));
-    kind = kind_of(args->call, facts);
-    call.asked = args->call;
-    call.algo = NULL;
-    call.plan = 0;
-    if (is_nothing(args->call)) return do_nothing(context, args, kind, &call);
-    CH_TRY(choose(context, args, facts, kind, &call));
-    CH_TRY(enter(context, args, kind, &call));
-    if (args->is_on_stream || context->gpu != NULL || ch_guards(context))
-        return launch(context, &call, args, facts);
+    if (__builtin_expect(__atomic_load_n(&ch_is_traced, __ATOMIC_RELAXED), 0) &&
+        !call->is_traced)
+        return ch_trace_collective(call);
+    CH_TRY(ch_context_require(call->function, &context));
+    CH_TRY(ch_error_in(call->function,
+                       ch_team_get(context->teams, call->asked->team, &call->team)));
+    CH_TRY(ch_error_in(call->function, ch_team_usable(call->team)));
+    if (context->buffers != NULL) name_buffers(context, call, &named);
+    CH_TRY(ch_check_call(context, call));
+    if (call->is_on_stream && context->gpu == NULL)
+        CH_TRY(ch_stream_check(context, call->function, call->stream));
+    if (is_nothing(call->asked)) return do_nothing(context, call);
+    CH_TRY(choose(context, call));
+    CH_TRY(enter(context, call));
+    if (call->is_on_stream || context->gpu != NULL || ch_guards(context))
+        return launch(context, call);
+    call->source_bytes = 0;
     return ch_call_run(
-        &call, ch_team_ticket(call.team, context->thread_level != CHORUS_THREAD_MULTIPLE),
+        call, ch_team_ticket(call->team, context->thread_level != CHORUS_THREAD_MULTIPLE),
         context->workers);
 }

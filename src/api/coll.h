@@ -8,16 +8,8 @@
 #include "coll/cuda/gpu.h"
 #include "coll/host/host.h"
 
-/* The call as the user made it. */
-struct ch_args {
-    const char *function; /* the name that the user called, for messages */
-    const chorusx_call *call;
-    bool is_on_stream;
-    chorus_stream_t stream; /* if so; null is a GPU's default stream */
-};
-
-/* Check, select, launch. */
-CH_MUST_CHECK chorus_status ch_collective(const struct ch_args *args);
+/* Check, select, launch a call whose members up to is_traced are set. */
+CH_MUST_CHECK chorus_status ch_collective(struct ch_call *call);
 
 /* ERR_ARG for null and for pointers that are not streams of this PE. */
 CH_MUST_CHECK chorus_status ch_stream_check(struct ch_context *context, const char *function,
@@ -30,21 +22,20 @@ static inline uint32_t ch_ctas_of_share(const struct ch_context *context, uint32
     return ctas < context->share_ctas ? ctas : context->share_ctas;
 }
 
-/* The values that selection depends on. facts: of the buffers, CH_NEED_apart and
- * CH_NEED_SYMMETRIC. */
-struct ch_request ch_request_of(const struct ch_context *context, const struct ch_team *team,
-                                const chorusx_call *call, uint32_t facts);
+/* The values that selection depends on, of a call that was checked. */
+struct ch_request ch_request_of(const struct ch_context *context, const struct ch_call *call);
 
-/* CHORUS_OK, or ERR_ARG with a message that names the wrong value of the call. */
+/* Set the facts of a call on a team; ERR_ARG with a message that names its wrong value. */
 CH_MUST_CHECK chorus_status ch_check_call(const struct ch_context *context,
-                                          const struct ch_args *args,
-                                          const struct ch_team *team, uint32_t *facts_out);
+                                          struct ch_call *call);
 
-/* Bytes of dest and source, to the end of the last element, of a valid call. */
-struct ch_extents {
-    size_t dest, source;
+/* Bytes of a block, and of dest and source to the end of the last element. */
+struct ch_extent {
+    size_t block, dest, source;
 };
-struct ch_extents ch_check_extents(const struct ch_args *args, const struct ch_team *team);
+
+/* Of a valid call. */
+struct ch_extent ch_check_extent(const struct ch_call *call);
 
 /* Replace addresses in memory of chorusx_buffer_register by their symmetric addresses,
  * except in collectives whose dest differs in length between PEs. */
@@ -59,18 +50,11 @@ void ch_check_named(const struct ch_context *context, const struct ch_team *team
 /* Is there a tracer of the program, or CHORUS_NVTX? */
 extern int ch_is_traced;
 
-/* ch_collective between a begin event and an end event. */
-CH_MUST_CHECK chorus_status ch_trace_collective(const struct ch_args *args);
+/* ch_collective between a begin event and an end event, which sets is_traced. */
+CH_MUST_CHECK chorus_status ch_trace_collective(struct ch_call *call);
 
 /* With CHORUS_NVTX: make ranges for NVTX from now on. A build without CUDA logs that it
  * cannot. */
 void ch_trace_nvtx(bool is_wanted);
-
-static inline chorus_status ch_make_collective(const struct ch_args *args)
-{
-    if (__builtin_expect(__atomic_load_n(&ch_is_traced, __ATOMIC_RELAXED), 0))
-        return ch_trace_collective(args);
-    return ch_collective(args);
-}
 
 #endif /* CH_API_COLL_H */

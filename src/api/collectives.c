@@ -2,26 +2,40 @@
 /* collectives.c: every public collective, blocking and on a stream, as rows of the lists. */
 #include "api/coll.h"
 
-static chorus_status make(const char *function, chorusx_call call)
+/* The rest of a call is set on its way. */
+static inline void begin(struct ch_call *call, const char *function, const chorusx_call *asked)
 {
-    const struct ch_args args = {.function = function, .call = &call};
-
-    return ch_make_collective(&args);
+    call->function = function;
+    call->asked = asked;
+    call->is_on_stream = false;
+    call->stream = NULL;
+    call->is_traced = false;
 }
 
-static int run(const char *function, chorusx_call call)
+static chorus_status make(const char *function, chorusx_call asked)
 {
-    const struct ch_args args = {.function = function, .call = &call};
+    struct ch_call call;
 
-    return ch_give_or_raise(function, ch_make_collective(&args));
+    begin(&call, function, &asked);
+    return ch_collective(&call);
 }
 
-static int run_on(const char *function, chorusx_call call, chorus_stream_t stream)
+static int run(const char *function, chorusx_call asked)
 {
-    const struct ch_args args = {
-        .function = function, .call = &call, .is_on_stream = true, .stream = stream};
+    struct ch_call call;
 
-    return ch_give(function, ch_make_collective(&args));
+    begin(&call, function, &asked);
+    return ch_give_or_raise(function, ch_collective(&call));
+}
+
+static int run_on(const char *function, chorusx_call asked, chorus_stream_t stream)
+{
+    struct ch_call call;
+
+    begin(&call, function, &asked);
+    call.is_on_stream = true;
+    call.stream = stream;
+    return ch_give(function, ch_collective(&call));
 }
 
 /* Collective, type and operator of a function, in one word, which is passed in a register. */
@@ -291,20 +305,22 @@ static chorus_status check_given(const chorusx_call *call)
     return CHORUS_OK;
 }
 
-static chorus_status make_given(const char *function, const chorusx_call *call,
+static chorus_status make_given(const char *function, const chorusx_call *asked,
                                 chorus_stream_t stream)
 {
-    struct ch_args args = {
-        .function = function, .call = call, .is_on_stream = stream != NULL, .stream = stream};
+    struct ch_call call;
     chorusx_call sync;
 
-    CH_TRY(check_given(call));
-    if (call->coll == CHORUS_COLL_barrier) { /* its count is ignored: PEs do not compare it */
-        sync = *call;
+    CH_TRY(check_given(asked));
+    begin(&call, function, asked);
+    call.is_on_stream = stream != NULL;
+    call.stream = stream;
+    if (asked->coll == CHORUS_COLL_barrier) { /* its count is ignored: PEs do not compare it */
+        sync = *asked;
         sync.count = 0;
-        args.call = &sync;
+        call.asked = &sync;
     }
-    return ch_make_collective(&args);
+    return ch_collective(&call);
 }
 
 int chorusx_collective(const chorusx_call *call, chorus_stream_t stream)

@@ -261,7 +261,7 @@ chorus_status ch_check_entry(const char *function, struct ch_team *team,
 
 static uint64_t begin(const struct ch_context *context, const struct ch_doing *doing)
 {
-    const struct ch_record_words noted = ch_doing_note(doing);
+    const struct ch_entry noted = ch_entry_of(doing);
 
     return ch_record_begin(ch_heap_record(context->heap, context->boot->me), &noted,
                            context->thread_level != CHORUS_THREAD_MULTIPLE, CH_ENTRY_RUNNING);

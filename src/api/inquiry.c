@@ -179,15 +179,15 @@ static chorus_status explain(const char *function, chorus_team_t team, chorus_co
                              chorus_type type, chorus_op op, size_t bytes,
                              chorusx_plan *plan_out)
 {
-    const chorusx_call call = {.coll = coll, .team = team, .type = type, .op = op};
+    const chorusx_call asked = {.coll = coll, .team = team, .type = type, .op = op};
+    struct ch_call call = {.asked = &asked, .facts = CH_NEED_apart | CH_NEED_SYMMETRIC};
     struct ch_context *context;
-    struct ch_team *found;
     struct ch_request request;
 
     CH_TRY(ch_context_require(function, &context));
-    CH_TRY(ch_team_get(context->teams, team, &found));
+    CH_TRY(ch_team_get(context->teams, team, &call.team));
     CH_TRY(check_question(function, coll, type, op));
-    request = ch_request_of(context, found, &call, CH_NEED_apart | CH_NEED_SYMMETRIC);
+    request = ch_request_of(context, &call);
     request.bytes = bytes;
     return plan_of_rules(context, &request, plan_out);
 }
@@ -202,18 +202,16 @@ static chorus_status explain_call(const char *function, const chorusx_call *call
                                   chorusx_plan *plan_out)
 {
     chorusx_call named = *call;
-    const struct ch_args args = {.function = function, .call = &named};
+    struct ch_call question = {.function = function, .asked = &named};
     struct ch_context *context;
-    struct ch_team *team;
     struct ch_request request;
-    uint32_t facts;
 
     CH_TRY(ch_context_require(function, &context));
-    CH_TRY(ch_error_in(function, ch_team_get(context->teams, call->team, &team)));
-    ch_check_named(context, team, &named);
-    CH_TRY(ch_check_call(context, &args, team, &facts));
+    CH_TRY(ch_error_in(function, ch_team_get(context->teams, call->team, &question.team)));
+    ch_check_named(context, question.team, &named);
+    CH_TRY(ch_check_call(context, &question));
     if (call->algo != NULL) return plan_forced(context, call, plan_out);
-    request = ch_request_of(context, team, call, facts);
+    request = ch_request_of(context, &question);
     return plan_of_rules(context, &request, plan_out);
 }
 
@@ -240,22 +238,20 @@ static bool asks_nvtx(void)
 }
 
 /* The call as rules see it, and its plan. A call that is refused has no plan. */
-static bool describe(const struct ch_args *args, chorusx_plan *plan_out, size_t *bytes_out)
+static bool describe(struct ch_call *call, chorusx_plan *plan_out, size_t *bytes_out)
 {
-    const chorusx_call *const call = args->call;
     struct ch_context *context;
     struct ch_request request;
-    struct ch_team *team;
-    uint32_t facts;
 
     *bytes_out = 0;
-    if (ch_context_require(args->function, &context) != CHORUS_OK ||
-        ch_team_get(context->teams, call->team, &team) != CHORUS_OK ||
-        ch_check_call(context, args, team, &facts) != CHORUS_OK)
+    if (ch_context_require(call->function, &context) != CHORUS_OK ||
+        ch_team_get(context->teams, call->asked->team, &call->team) != CHORUS_OK ||
+        ch_check_call(context, call) != CHORUS_OK)
         return false;
-    request = ch_request_of(context, team, call, facts);
+    request = ch_request_of(context, call);
     *bytes_out = request.bytes;
-    if (call->algo != NULL) return plan_forced(context, call, plan_out) == CHORUS_OK;
+    if (call->asked->algo != NULL)
+        return plan_forced(context, call->asked, plan_out) == CHORUS_OK;
     return plan_of_rules(context, &request, plan_out) == CHORUS_OK;
 }
 
@@ -272,25 +268,26 @@ static void push_range(const chorusx_trace_event *event)
     ch_nvtx_push(text);
 }
 
-chorus_status ch_trace_collective(const struct ch_args *args)
+chorus_status ch_trace_collective(struct ch_call *call)
 {
-    const chorusx_call *const call = args->call;
+    const chorusx_call *const asked = call->asked;
     chorusx_plan plan;
     chorusx_trace_event event = {
-        .function = args->function,
-        .coll = call->coll,
-        .team = call->team,
-        .type = call->type,
-        .op = call->op,
-        .is_on_stream = args->is_on_stream,
-        .stream = args->stream,
+        .function = call->function,
+        .coll = asked->coll,
+        .team = asked->team,
+        .type = asked->type,
+        .op = asked->op,
+        .is_on_stream = call->is_on_stream,
+        .stream = call->stream,
     };
     chorus_status status;
 
-    if (describe(args, &plan, &event.bytes)) event.plan = &plan;
+    if (describe(call, &plan, &event.bytes)) event.plan = &plan;
     if (asks_nvtx()) push_range(&event);
     if (program.tracer != NULL) program.tracer(&event, program.arg);
-    status = ch_collective(args);
+    call->is_traced = true;
+    status = ch_collective(call);
     event.is_end = 1;
     event.status = status;
     if (program.tracer != NULL) program.tracer(&event, program.arg);

@@ -171,24 +171,32 @@ uint64_t ch_record_before(const struct ch_record *record, uint64_t index)
     return 0;
 }
 
+struct ch_doing ch_entry_doing(const struct ch_entry *entry)
+{
+    struct ch_doing doing = ch_doing_unpack(entry->what, entry->plan);
+    const bool is_wait = doing.what == CH_DOING_wait;
+
+    doing.team = is_wait ? 0 : entry->where;
+    doing.value = is_wait ? entry->where : 0;
+    doing.number = is_wait ? 0 : entry->call;
+    doing.offset = is_wait ? entry->call : 0;
+    doing.count = entry->count;
+    return doing;
+}
+
 bool ch_record_read(const struct ch_record *record, uint64_t index, struct ch_record_call *out)
 {
     const struct ch_entry *entry = &record->entries[index % CH_RECORD_ENTRIES];
     const uint64_t word = __atomic_load_n(&entry->index, __ATOMIC_ACQUIRE);
-    uint64_t where, call;
-    bool is_wait;
+    struct ch_entry copy;
 
     if (index == 0 || ch_entry_index(word) != index) return false;
-    out->doing = ch_doing_unpack(__atomic_load_n(&entry->what, __ATOMIC_ACQUIRE),
-                                 __atomic_load_n(&entry->plan, __ATOMIC_ACQUIRE));
-    is_wait = out->doing.what == CH_DOING_wait;
-    where = __atomic_load_n(&entry->where, __ATOMIC_ACQUIRE);
-    call = __atomic_load_n(&entry->call, __ATOMIC_ACQUIRE);
-    out->doing.team = is_wait ? 0 : where;
-    out->doing.value = is_wait ? where : 0;
-    out->doing.number = is_wait ? 0 : call;
-    out->doing.offset = is_wait ? call : 0;
-    out->doing.count = __atomic_load_n(&entry->count, __ATOMIC_ACQUIRE);
+    copy.what = __atomic_load_n(&entry->what, __ATOMIC_ACQUIRE);
+    copy.plan = __atomic_load_n(&entry->plan, __ATOMIC_ACQUIRE);
+    copy.where = __atomic_load_n(&entry->where, __ATOMIC_ACQUIRE);
+    copy.call = __atomic_load_n(&entry->call, __ATOMIC_ACQUIRE);
+    copy.count = __atomic_load_n(&entry->count, __ATOMIC_ACQUIRE);
+    out->doing = ch_entry_doing(&copy);
     out->ended = __atomic_load_n(&entry->ended, __ATOMIC_ACQUIRE);
     out->ticks = ticks_of(record, index, &out->is_timed);
     out->state = state_of(word);

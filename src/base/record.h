@@ -198,26 +198,26 @@ CH_COLD void ch_record_time(struct ch_record *record, uint64_t index);
 /* Set the time of the latest calls that have neither ended nor a time. */
 void ch_record_time_running(struct ch_record *record);
 
-/* The words of an entry that say which call it is, as there. */
-struct ch_record_words {
-    uint64_t what, plan, where, call, count;
-};
-
-static inline struct ch_record_words ch_doing_note(const struct ch_doing *d)
+/* The words of an entry that say which call it is; its other members are 0. */
+static inline struct ch_entry ch_entry_of(const struct ch_doing *d)
 {
     const bool is_wait = d->what == CH_DOING_wait;
-    const struct ch_record_words noted = {ch_doing_pack(d), ch_doing_plan(d),
-                                          is_wait ? d->value : d->team,
-                                          is_wait ? d->offset : d->number, d->count};
+    const struct ch_entry entry = {.what = ch_doing_pack(d),
+                                   .where = is_wait ? d->value : d->team,
+                                   .call = is_wait ? d->offset : d->number,
+                                   .count = d->count,
+                                   .plan = ch_doing_plan(d)};
 
-    return noted;
+    return entry;
 }
 
-/* Begin a call; returns its index. is_serial: no two threads of the program make calls at the
- * same time. */
-static inline uint64_t ch_record_begin(struct ch_record *record,
-                                       const struct ch_record_words *call, bool is_serial,
-                                       enum ch_entry_state state)
+/* The reverse. */
+struct ch_doing ch_entry_doing(const struct ch_entry *entry);
+
+/* Begin a call; returns its index. The members index, ticks and ended of `call` are ignored.
+ * is_serial: no two threads of the program make calls at the same time. */
+static inline uint64_t ch_record_begin(struct ch_record *record, const struct ch_entry *call,
+                                       bool is_serial, enum ch_entry_state state)
 {
     uint64_t index;
     struct ch_entry *entry;

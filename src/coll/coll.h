@@ -67,24 +67,21 @@ struct ch_coll {
                       every lane has the number that lane 0 requested; null elsewhere */
 };
 
-/* A PE in its team, and the arguments of its call. */
-struct ch_pe_args {
-    uint32_t me, n;
-    const struct ch_peer *peers;
-    const struct ch_sync_layout *layout;
-    char *dst;
-    const char *src;
-    size_t count, elem_bytes; /* of a whole block */
-    uint32_t type, op;
-};
-
-/* Properties that only some calls or backends have. */
-CH_FN void ch_coll_clear(struct ch_coll *c)
+/* Every struct ch_coll begins here, on every backend: PE `me` of n. The properties that only
+ * some calls or backends have are 0, for the caller to set. Assigned field by field, since a
+ * CPU takes as long to clear such a struct as for the rest of a small call. */
+CH_FN void ch_coll_init(struct ch_coll *c, uint32_t me, uint32_t n, const struct ch_peer *peers,
+                        const struct ch_sync_layout *layout)
 {
+    c->me = me;
+    c->n = n;
+    c->peers = peers;
+    c->layout = layout;
     c->root = c->radix = 0;
     c->tag = 0;
     c->pattern = 0;
     c->reduce = 0;
+    c->type = c->op = 0;
     c->remotes = 0;
     c->levels = 0;
     c->pes = 0;
@@ -101,32 +98,27 @@ CH_FN void ch_coll_clear(struct ch_coll *c)
     c->is_known = 0;
 }
 
-/* Creates every struct ch_coll, on every backend: CTA `cta` works on `part` of each block, with
- * the state `dup`. Properties that only some calls or backends have are 0, for the caller to
- * set. Assigned field by field, since a CPU takes as long to clear such a struct as for the
- * rest of a small call. */
-CH_FN void ch_coll_init(struct ch_coll *c, const struct ch_pe_args *s, struct ch_slice part,
-                        uint32_t cta, struct ch_dup *dup)
+/* The CTA is `cta`, with the state `dup`. */
+CH_FN void ch_coll_state(struct ch_coll *c, uint32_t cta, struct ch_dup *dup)
 {
-    ch_coll_clear(c);
-    c->me = s->me;
-    c->n = s->n;
-    c->count = part.count;
-    c->elem_bytes = s->elem_bytes;
-    c->stride = s->count * s->elem_bytes;
-    c->dst = s->dst + part.first * s->elem_bytes;
-    c->src = s->src + part.first * s->elem_bytes;
-    c->type = s->type;
-    c->op = s->op;
-    c->peers = s->peers;
-    c->layout = s->layout;
-    c->sync_offset = cta * s->layout->dup_bytes;
+    c->sync_offset = cta * c->layout->dup_bytes;
     c->epoch = &dup->epoch;
     c->exchanges = dup->exchanges;
 }
 
+/* The call has blocks of `count` elements, and the CTA works on `part` of each. */
+CH_FN void ch_coll_buffers(struct ch_coll *c, char *dst, const char *src, size_t count,
+                           size_t elem_bytes, struct ch_slice part)
+{
+    c->count = part.count;
+    c->elem_bytes = elem_bytes;
+    c->stride = count * elem_bytes;
+    c->dst = dst + part.first * elem_bytes;
+    c->src = src + part.first * elem_bytes;
+}
+
 /* Of alltoalls: the CTA's part begins at element `first` of a block, whose elements follow each
- * other for ch_coll_init. */
+ * other for ch_coll_buffers. */
 CH_FN void ch_coll_pattern(struct ch_coll *c, const struct ch_pattern *pattern, size_t first)
 {
     c->pattern = pattern;

@@ -28,7 +28,7 @@ static void fill(struct ch_record *record, uint32_t pe, uint32_t n)
     const struct ch_doing wait = {.what = CH_DOING_wait, .count = 1, .offset = 64, .value = 2};
     const struct ch_access access = {
         .what = CH_ACCESS_set, .pe = (pe + 1) % n, .offset = 64, .bytes = 8, .value = 1};
-    const struct ch_record_words calls[] = {ch_doing_note(&barrier), ch_doing_note(&wait)};
+    const struct ch_entry calls[] = {ch_entry_of(&barrier), ch_entry_of(&wait)};
 
     ch_record_init(record, pe, n);
     record->is_full = 1;

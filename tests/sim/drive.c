@@ -258,19 +258,13 @@ static struct ch_coll coll_of(const struct plan_call *call, uint32_t pe, uint32_
     const struct plan *plan = drive.plan;
     struct pe *mine = &drive.pes[pe];
     const struct ch_slice part = part_of(call, pe, cta);
-    const struct ch_pe_args pe_args = {
-        .me = pe,
-        .n = plan->n,
-        .peers = mine->team.peers,
-        .layout = &plan->layout,
-        .dst = sim_memory(pe) + plan_dest_offset(plan, call, pe),
-        .src = sim_memory(pe) + plan_source_offset(plan, call, pe),
-        .count = plan_source_count(call, pe),
-        .elem_bytes = ch_type_bytes[call->type],
-    };
     struct ch_coll c;
 
-    ch_coll_init(&c, &pe_args, part, 0, &mine->team.dup); /* all CTAs have one duplicate */
+    ch_coll_init(&c, pe, plan->n, mine->team.peers, &plan->layout);
+    ch_coll_state(&c, 0, &mine->team.dup); /* all CTAs have one duplicate */
+    ch_coll_buffers(&c, sim_memory(pe) + plan_dest_offset(plan, call, pe),
+                    sim_memory(pe) + plan_source_offset(plan, call, pe),
+                    plan_source_count(call, pe), ch_type_bytes[call->type], part);
     c.tag = ch_coll_is_uneven(call->algo->coll) ? 0 : ch_tag_of(call->bytes);
     c.stride = call->dest.stride; /* blocks may lie apart; those of source as far */
     ch_coll_pattern(&c, pattern_of(call, pe, cta), part.first);

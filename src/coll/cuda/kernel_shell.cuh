@@ -143,11 +143,14 @@ CH_FN struct ch_lanes ch_kernel_lanes(uint32_t most)
 CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type, int is_wide)
 {
     struct ch_dup *dup = ch_kernel_dup(a);
-    const struct ch_pe_args pe_args = {a->me,  a->n,     a->peers,      &a->layout, a->dst,
-                                       a->src, a->count, a->elem_bytes, type,       a->op};
     struct ch_coll c;
 
-    ch_coll_init(&c, &pe_args, ch_part_of(&a->share, a->count, blockIdx.x), blockIdx.x, dup);
+    ch_coll_init(&c, a->me, a->n, a->peers, &a->layout);
+    ch_coll_state(&c, blockIdx.x, dup);
+    ch_coll_buffers(&c, a->dst, a->src, a->count, a->elem_bytes,
+                    ch_part_of(&a->share, a->count, blockIdx.x));
+    c.type = type;
+    c.op = a->op;
     if (is_wide) c.sync_offset = ch_dup_offset(&a->layout, blockIdx.x);
     c.root = a->root;
     c.radix = a->radix;

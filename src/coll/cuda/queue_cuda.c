@@ -265,20 +265,14 @@ static chorus_status put_last(struct queued *q, const void *kernel, uint32_t cta
 static struct ch_coll coll_of(const struct ch_call *call, struct ch_dup *dup)
 {
     const struct ch_team *team = call->team;
-    const struct ch_slice all = {0, call->asked->count};
-    const struct ch_pe_args pe_args = {
-        .me = team->me,
-        .n = team->n,
-        .peers = team->peers,
-        .layout = &team->layout,
-        .dst = call->asked->dest,
-        .src = call->asked->source,
-        .count = call->asked->count,
-        .elem_bytes = ch_type_bytes[call->asked->type],
-    };
+    const chorusx_call *asked = call->asked;
+    const struct ch_slice all = {0, asked->count};
     struct ch_coll c;
 
-    ch_coll_init(&c, &pe_args, all, 0, dup);
+    ch_coll_init(&c, team->me, team->n, team->peers, &team->layout);
+    ch_coll_state(&c, 0, dup);
+    ch_coll_buffers(&c, asked->dest, asked->source, asked->count, ch_type_bytes[asked->type],
+                    all);
     return c;
 }
 

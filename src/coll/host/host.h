@@ -36,31 +36,41 @@ void ch_workers_run(struct ch_workers *workers, uint32_t ctas,
                     void (*work)(void *arg, uint32_t cta), void *arg);
 
 /* --- one call ----------------------------------------------------------------------------- */
-/* A checked call and its plan. */
+/* Why a CTA of a call failed. */
+struct ch_cause {
+    int status;
+    uint32_t late_peer;        /* the PE that it waited for */
+    struct ch_unequal unequal; /* of alltoallv; without a difference if it is another cause */
+};
+
+/* A collective call on its way: what was asked, what was chosen, and how it ended. */
 struct ch_call {
-    struct ch_team *team;
+    const char *function;      /* that the program called, for messages */
     const chorusx_call *asked; /* borrowed */
-    const struct ch_algo *algo;
+    bool is_on_stream;
+    chorus_stream_t stream; /* if so; null is a GPU's default stream */
+    bool is_traced;         /* its begin event was made, see api/inquiry.c */
+    struct ch_team *team;
+    uint32_t facts; /* of the buffers: CH_NEED_apart, CH_NEED_SYMMETRIC */
     uint32_t ctas, radix;
+    const struct ch_algo *algo;
     uint64_t plan;  /* the three as the team caches them, see api/coll.c; 0: there is none */
     uint64_t index; /* its index in the record of the PE's calls */
-    /* For ch_call_run_watched and ch_stream_push: the number of bytes that must not change
-     * while the call runs, and their hash, if it was computed already. */
+    /* On hosts, bytes of the source that must not change while the call runs, and their hash,
+     * if it was computed already. */
     size_t source_bytes;
     uint64_t source_sum;
     bool is_summed;
+    struct ch_cause cause;
 };
 
 /*
  * Run the call when its turn on the team (`ticket`) has come, and return at its end. A failure
- * sets a message and makes the team unusable.
+ * sets a message and makes the team unusable, but for ERR_ARG if the source was written
+ * meanwhile.
  */
-CH_MUST_CHECK chorus_status ch_call_run(const struct ch_call *call, uint64_t ticket,
+CH_MUST_CHECK chorus_status ch_call_run(struct ch_call *call, uint64_t ticket,
                                         struct ch_workers *workers);
-
-/* The same; ERR_ARG if the first source_bytes bytes of its source were written meanwhile. */
-CH_MUST_CHECK chorus_status ch_call_run_watched(struct ch_call *call, uint64_t ticket,
-                                                struct ch_workers *workers);
 
 /* Compute the hash of the source now. Earlier work of the program that writes it must be
  * complete. */

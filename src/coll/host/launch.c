@@ -11,67 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Why a CTA failed. */
-struct cause {
-    uint32_t late_peer;        /* the PE that it waited for */
-    struct ch_unequal unequal; /* of alltoallv; without a difference if it is another cause */
-};
-
-/* A call of several CTAs. */
-struct run {
-    const struct ch_call *call;
-    int status; /* the first failure of any CTA; set by compare and swap */
-    struct cause cause;
-};
-
-/* Data that only few calls have. */
-struct special {
-    struct ch_pattern pattern;
-    struct ch_reduce combine; /* the program's own function, in place of op */
-};
-
-static inline bool is_special(const chorusx_call *asked)
-{
-    return !ch_coll_is_plain(asked->coll) || asked->combine != NULL;
-}
-
-/* For a CTA that works from element `first` of each block on. The lengths of uneven collectives
- * are not in tags; those of an alltoallv are compared when they are exchanged. The program's
- * function is called between copies, since its operands have the width of elements. */
-static CH_COLD void use_special(const struct ch_call *call, uint32_t cta, size_t first,
-                                struct special *special, struct ch_coll *coll)
-{
-    static const chorus_type words[] = {[1] = CHORUS_TYPE_u8,
-                                        [2] = CHORUS_TYPE_u16,
-                                        [4] = CHORUS_TYPE_u32,
-                                        [8] = CHORUS_TYPE_u64,
-                                        [16] = CHORUS_TYPE_c128};
-    const chorusx_call *asked = call->asked;
-    const size_t bytes = ch_type_bytes[asked->type];
-
-    special->pattern = (struct ch_pattern){
-        .cta = cta,
-        .ctas = call->ctas,
-        .block_count = asked->count,
-        .dst_step = (size_t)asked->dst * bytes,
-        .src_step = (size_t)asked->sst * bytes,
-        .dst_counts = asked->dest_counts,
-        .dst_offsets = asked->dest_offsets,
-        .src_counts = asked->source_counts,
-        .src_offsets = asked->source_offsets,
-    };
-    if (ch_coll_is_strided(asked->coll))
-        ch_coll_pattern(coll, &special->pattern, first);
-    else
-        coll->pattern = &special->pattern;
-    if (ch_coll_is_uneven(asked->coll)) coll->tag = 0;
-    if (asked->combine == NULL) return;
-    special->combine = ch_reduce_base.of[words[bytes]][CHORUS_OP_sum];
-    special->combine.next = asked->combine;
-    special->combine.both = NULL;
-    coll->reduce = &special->combine;
-}
-
 /* The arguments of a CTA. Most of them are the same in all calls of a team, which keeps them; a
  * call sets the others, when it is its turn. */
 struct cta {
@@ -85,14 +24,6 @@ static char nothing; /* replaces the buffers of a barrier: no offset can be adde
 static CH_COLD chorus_status make_ctas(struct ch_team *team)
 {
     struct cta *ctas = aligned_alloc(CH_CACHE_LINE_BYTES, team->n_dups * sizeof(*ctas));
-    const struct ch_pe_args pe_args = {
-        .me = team->me,
-        .n = team->n,
-        .peers = team->peers,
-        .layout = &team->layout,
-        .dst = &nothing,
-        .src = &nothing,
-    };
     const struct ch_reduce_table *reduce = ch_reduce_here();
 
     if (ctas == NULL)
@@ -100,7 +31,8 @@ static CH_COLD chorus_status make_ctas(struct ch_team *team)
     for (uint32_t i = 0; i < team->n_dups; i++) {
         struct ch_coll *coll = &ctas[i].coll;
 
-        ch_coll_init(coll, &pe_args, (struct ch_slice){0, 0}, i, &team->dups[i]);
+        ch_coll_init(coll, team->me, team->n, team->peers, &team->layout);
+        ch_coll_state(coll, i, &team->dups[i]);
         coll->remotes = team->remotes;
         coll->levels = team->levels;
         coll->policy = team->refusable;
@@ -113,36 +45,73 @@ static CH_COLD chorus_status make_ctas(struct ch_team *team)
     return CHORUS_OK;
 }
 
-/* Run one CTA of a call, which works on `part`. On failure, *cause says why. */
+static inline bool is_special(const chorusx_call *asked)
+{
+    return !ch_coll_is_plain(asked->coll) || asked->combine != NULL;
+}
+
+/* Run CTA `cta` of a call with data that only few calls have; it works from element `first` of
+ * each block on. The lengths of uneven collectives are not in tags; those of an alltoallv are
+ * compared when they are exchanged. The program's function is called between copies, since its
+ * operands have the width of elements. */
+static CH_COLD chorus_status run_special(const struct ch_call *call, struct cta *own,
+                                         uint32_t cta, size_t first, struct ch_cause *cause)
+{
+    static const chorus_type words[] = {[1] = CHORUS_TYPE_u8,
+                                        [2] = CHORUS_TYPE_u16,
+                                        [4] = CHORUS_TYPE_u32,
+                                        [8] = CHORUS_TYPE_u64,
+                                        [16] = CHORUS_TYPE_c128};
+    const chorusx_call *asked = call->asked;
+    const size_t bytes = ch_type_bytes[asked->type];
+    struct ch_reduce combine = ch_reduce_base.of[words[bytes]][CHORUS_OP_sum];
+    const struct ch_pattern pattern = {
+        .cta = cta,
+        .ctas = call->ctas,
+        .block_count = asked->count,
+        .dst_step = (size_t)asked->dst * bytes,
+        .src_step = (size_t)asked->sst * bytes,
+        .dst_counts = asked->dest_counts,
+        .dst_offsets = asked->dest_offsets,
+        .src_counts = asked->source_counts,
+        .src_offsets = asked->source_offsets,
+        .unequal = &cause->unequal,
+    };
+    struct ch_coll *coll = &own->coll;
+
+    if (ch_coll_is_strided(asked->coll))
+        ch_coll_pattern(coll, &pattern, first);
+    else
+        coll->pattern = &pattern;
+    if (ch_coll_is_uneven(asked->coll)) coll->tag = 0;
+    cause->unequal = (struct ch_unequal){0, 0, 0, 0};
+    if (asked->combine != NULL) {
+        combine.next = asked->combine;
+        combine.both = NULL;
+        coll->reduce = &combine;
+    }
+    return own->algos[call->algo->id](coll);
+}
+
+/* Run CTA `cta` of a call, which works on `part` of each block. On failure, *cause says why. */
 CH_FN chorus_status run_cta(const struct ch_call *call, struct ch_slice part, uint32_t cta,
-                            struct cause *cause)
+                            struct ch_cause *cause)
 {
     const chorusx_call *asked = call->asked;
-    const size_t elem_bytes = ch_type_bytes[asked->type];
     char *dst = asked->dest != NULL ? asked->dest : &nothing;
     const char *src = asked->source != NULL ? asked->source : &nothing;
     struct cta *own = &((struct cta *)call->team->ctas)[cta];
     struct ch_coll *coll = &own->coll;
-    struct special special;
 
     coll->root = (uint32_t)asked->root;
     coll->radix = call->radix;
-    coll->count = part.count;
-    coll->elem_bytes = elem_bytes;
-    coll->stride = asked->count * elem_bytes;
+    ch_coll_buffers(coll, dst, src, asked->count, ch_type_bytes[asked->type], part);
     coll->tag =
         ch_tag_of(coll->stride + call->plan); /* whose bits are above those of lengths */
-    coll->dst = dst + part.first * elem_bytes;
-    coll->src = src + part.first * elem_bytes;
     coll->pattern = NULL;
     coll->reduce = &own->reduce->of[asked->type][asked->op];
     coll->late_peer = &cause->late_peer;
-    if (is_special(asked)) {
-        use_special(call, cta, part.first, &special, coll);
-        special.pattern.unequal = &cause->unequal;
-        special.pattern.copies_less = 0;
-        cause->unequal = (struct ch_unequal){0, 0, 0, 0};
-    }
+    if (is_special(asked)) return run_special(call, own, cta, part.first, cause);
     return own->algos[call->algo->id](coll);
 }
 
@@ -157,20 +126,22 @@ static struct ch_slice part_of(const struct ch_call *call, uint32_t cta)
     return ch_coll_is_uneven(call->asked->coll) ? whole : ch_part_of(&share, count, cta);
 }
 
-/* The function that the workers runs. */
+/* For ch_workers_run: one of several CTAs. The call keeps the cause of the first failure. */
 static void run_one_of(void *arg, uint32_t cta)
 {
-    struct run *run = arg;
-    const struct ch_call *call = run->call;
-    struct cause cause;
+    struct ch_call *call = arg;
+    struct ch_cause cause;
     chorus_status status;
     int none = CHORUS_OK;
 
     cause.late_peer = call->team->me;
     status = run_cta(call, part_of(call, cta), cta, &cause);
-    if (status != CHORUS_OK && __atomic_compare_exchange_n(&run->status, &none, status, 0,
-                                                           __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-        run->cause = cause;
+    if (status == CHORUS_OK ||
+        !__atomic_compare_exchange_n(&call->cause.status, &none, status, 0, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE))
+        return;
+    call->cause.late_peer = cause.late_peer;
+    call->cause.unequal = cause.unequal;
 }
 
 /* A PE is told how to find such mistakes earlier. */
@@ -223,9 +194,10 @@ static __attribute__((noinline)) chorus_status describe_block(struct ch_team *te
 }
 
 /* The failure of a call that this PE found to differ from that of another. */
-static chorus_status describe_difference(const struct ch_call *call, const struct cause *cause,
+static chorus_status describe_difference(const struct ch_call *call,
                                          const struct ch_record_call *mine)
 {
+    const struct ch_cause *cause = &call->cause;
     const char *coll = ch_coll_names[call->algo->coll];
 
     if (ch_coll_is_listed(call->algo->coll) && cause->unequal.sent != cause->unequal.expected)
@@ -242,13 +214,13 @@ static chorus_status describe_refusal(const struct ch_team *team, const char *co
 }
 
 /* The reason of a call's failure, from the view of the PE that waited. */
-static __attribute__((noinline)) chorus_status
-describe(const struct ch_call *call, chorus_status status, const struct cause *cause)
+static __attribute__((noinline)) chorus_status describe(const struct ch_call *call,
+                                                        chorus_status status)
 {
     struct ch_team *team = call->team;
     const char *coll = ch_coll_names[call->algo->coll], *algo = call->algo->name;
     const unsigned me = team->members[team->me].world,
-                   late = team->members[cause->late_peer].world;
+                   late = team->members[call->cause.late_peer].world;
     const double seconds = (double)team->policy->timeout_ns / (double)CH_NS_PER_S;
     char doing[CH_DOING_TEXT_BYTES] = "a call", missing[CH_WHERE_BYTES];
     struct ch_record_call called = {.doing = {.team = team->number}};
@@ -262,23 +234,13 @@ describe(const struct ch_call *call, chorus_status status, const struct cause *c
                        algo, me, late, *why != '\0' ? ": " : "", why);
     }
     if (ch_record_read(team->record, call->index, &called)) ch_doing_text(&called.doing, doing);
-    if (status == CHORUS_ERR_ARG) return describe_difference(call, cause, &called);
-    (void)ch_team_missing(team, &called.doing, cause->late_peer, missing);
+    if (status == CHORUS_ERR_ARG) return describe_difference(call, &called);
+    (void)ch_team_missing(team, &called.doing, call->cause.late_peer, missing);
     return CH_FAIL(
         CHORUS_ERR_TIMEOUT,
         "%s %s: PE %u waited %.3g s for %s; PE %u is in %s; all PEs of the team must "
         "make the same calls in the same order, or CHORUS_TIMEOUT must be longer",
         coll, algo, me, seconds, missing, me, doing);
-}
-
-static __attribute__((noinline)) chorus_status
-run_ctas(const struct ch_call *call, struct ch_workers *workers, struct cause *cause)
-{
-    struct run run = {.call = call, .status = CHORUS_OK};
-
-    ch_workers_run(workers, call->ctas, run_one_of, &run);
-    *cause = run.cause;
-    return run.status;
 }
 
 /* Sources of a call that has failed are no longer read, since the program may free them. The
@@ -297,49 +259,14 @@ static __attribute__((noinline)) void end_posts(const struct ch_team *team,
     }
 }
 
-/* When it is the call's turn. A call that was queued before another one failed is not begun. */
-CH_FN chorus_status run_all(const struct ch_call *call, struct ch_workers *workers)
+/* Set the message of a call that has failed, and make the team unusable. */
+static __attribute__((noinline)) chorus_status fail(const struct ch_call *call,
+                                                    chorus_status status)
 {
-    const struct ch_slice whole = {0, call->asked->count};
-    struct cause cause;
-    chorus_status status;
-
-    CH_TRY(ch_team_usable(call->team));
-    if (call->team->ctas == NULL) CH_TRY(make_ctas(call->team));
-    cause.late_peer = call->team->me;
-    status =
-        call->ctas == 1 ? run_cta(call, whole, 0, &cause) : run_ctas(call, workers, &cause);
-    if (status == CHORUS_OK) return CHORUS_OK;
     end_posts(call->team, status);
-    status = describe(call, status, &cause);
+    status = describe(call, status);
     __atomic_store_n(&call->team->status, (int)status, __ATOMIC_RELEASE);
     return status;
-}
-
-/* Runs a call whose turn has come, or returns the failure of its wait. */
-CH_FN chorus_status end_turn(const struct ch_call *call, chorus_status status)
-{
-    ch_team_leave(call->team);
-    ch_record_mark(call->team->record, call->index, ch_entry_state_of(status));
-    return status;
-}
-
-CH_FN chorus_status begin_turn(const struct ch_call *call, uint64_t ticket)
-{
-    const chorus_status status = ch_team_enter(call->team, ticket);
-
-    if (status != CHORUS_OK)
-        __atomic_store_n(&call->team->status, (int)status, __ATOMIC_RELEASE);
-    return status;
-}
-
-chorus_status ch_call_run(const struct ch_call *call, uint64_t ticket,
-                          struct ch_workers *workers)
-{
-    chorus_status status = begin_turn(call, ticket);
-
-    if (status == CHORUS_OK) status = run_all(call, workers);
-    return end_turn(call, status);
 }
 
 /* FNV-1a, by words and then by bytes: a hash to detect changes of the contents. */
@@ -364,12 +291,10 @@ void ch_call_watch(struct ch_call *call)
     call->is_summed = true;
 }
 
-static chorus_status run_watched(struct ch_call *call, struct ch_workers *workers)
+static chorus_status check_watched(const struct ch_call *call)
 {
     const void *source = call->asked->source;
 
-    if (!call->is_summed) ch_call_watch(call);
-    CH_TRY(run_all(call, workers));
     if (sum_of(source, call->source_bytes) == call->source_sum) return CHORUS_OK;
     return CH_FAIL(
         CHORUS_ERR_ARG,
@@ -377,11 +302,43 @@ static chorus_status run_watched(struct ch_call *call, struct ch_workers *worker
         ch_coll_names[call->algo->coll], source, call->source_bytes);
 }
 
-chorus_status ch_call_run_watched(struct ch_call *call, uint64_t ticket,
-                                  struct ch_workers *workers)
+static __attribute__((noinline)) chorus_status run_ctas(struct ch_call *call,
+                                                        struct ch_workers *workers)
 {
-    chorus_status status = begin_turn(call, ticket);
+    call->cause.status = CHORUS_OK;
+    ch_workers_run(workers, call->ctas, run_one_of, call);
+    return call->cause.status;
+}
 
-    if (status == CHORUS_OK) status = run_watched(call, workers);
-    return end_turn(call, status);
+/* When it is the call's turn. A call that was queued before another one failed is not begun. */
+static inline chorus_status prepare(struct ch_call *call)
+{
+    CH_TRY(ch_team_usable(call->team));
+    if (call->team->ctas == NULL) CH_TRY(make_ctas(call->team));
+    if (call->source_bytes != 0 && !call->is_summed) ch_call_watch(call);
+    call->cause.late_peer = call->team->me;
+    return CHORUS_OK;
+}
+
+chorus_status ch_call_run(struct ch_call *call, uint64_t ticket, struct ch_workers *workers)
+{
+    const struct ch_slice whole = {0, call->asked->count};
+    struct ch_team *team = call->team;
+    chorus_status status = ch_team_enter(team, ticket);
+
+    if (status != CHORUS_OK)
+        __atomic_store_n(&team->status, (int)status, __ATOMIC_RELEASE);
+    else
+        status = prepare(call);
+    if (status == CHORUS_OK) {
+        status =
+            call->ctas == 1 ? run_cta(call, whole, 0, &call->cause) : run_ctas(call, workers);
+        if (status != CHORUS_OK)
+            status = fail(call, status);
+        else if (call->source_bytes != 0)
+            status = check_watched(call);
+    }
+    ch_team_leave(team);
+    ch_record_mark(team->record, call->index, ch_entry_state_of(status));
+    return status;
 }

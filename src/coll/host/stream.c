@@ -51,9 +51,7 @@ static chorus_status run_item(const struct chorus_stream *stream, struct item *i
 {
     if (item->run != NULL) return item->run(item->task);
     ch_record_mark(item->call.team->record, item->call.index, CH_ENTRY_RUNNING);
-    return item->call.source_bytes != 0
-               ? ch_call_run_watched(&item->call, item->ticket, stream->workers)
-               : ch_call_run(&item->call, item->ticket, stream->workers);
+    return ch_call_run(&item->call, item->ticket, stream->workers);
 }
 
 static void *stream_main(void *arg)
