@@ -163,8 +163,8 @@ chorus_status ch_device_import(const struct ch_device *device, const struct ch_p
     return keep_fd(open((const char *)pass->fabric, O_RDWR | O_CLOEXEC), handle_out);
 }
 
-chorus_status ch_device_take(const struct ch_device *device, void *at, size_t bytes,
-                             uint64_t *handle_out, struct ch_pass *pass_out)
+chorus_status ch_device_retain(const struct ch_device *device, void *at, size_t bytes,
+                               uint64_t *handle_out, struct ch_pass *pass_out)
 {
     (void)device, (void)at, (void)bytes, (void)handle_out, (void)pass_out;
     return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "taking memory: the test says no");

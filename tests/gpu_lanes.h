@@ -270,18 +270,18 @@ static inline int gpu_vote(int flag)
 #define __all_sync(mask, flag) ((void)(mask), gpu_vote(flag) == WARP_LANES)
 #define __any_sync(mask, flag) ((void)(mask), gpu_vote(flag) != 0)
 
-CH_FN void ch_kernel_order(uint32_t lets_next)
+CH_FN void ch_kernel_wait_previous(uint32_t lets_next)
 {
     (void)lets_next;
 }
 
-CH_FN void ch_kernel_knows(uint64_t known)
+CH_FN void ch_kernel_compute_before(uint64_t known)
 {
     (void)known;
 }
 
 /* Of blocks, whose lanes know all that they need here. */
-CH_FN uint64_t ch_lanes_share(struct ch_lanes g, uint64_t x)
+CH_FN uint64_t ch_lanes_broadcast(struct ch_lanes g, uint64_t x)
 {
     (void)g;
     return x;
@@ -408,7 +408,7 @@ CH_FN void ch_copy_element(void *to, const void *from, size_t bytes)
     memcpy(to, from, bytes);
 }
 
-CH_FN void ch_soon(const void *memory, size_t bytes)
+CH_FN void ch_prefetch_write(const void *memory, size_t bytes)
 {
     (void)memory, (void)bytes;
 }

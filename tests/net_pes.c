@@ -64,7 +64,8 @@ void net_pe_share(struct net_pe *pe, char *part, size_t bytes, uint64_t key,
     for (uint32_t i = 0; i < pe->n; i++) {
         there_out[i] = all[i].there;
         if (i != pe->me && (pe->ops->caps(pe->ep) & CH_LINK_KEYS) != 0)
-            EXPECT(pe->ops->learn(pe->ep, i, all[i].there, bytes, all[i].key) == CHORUS_OK);
+            EXPECT(pe->ops->add_peer_key(pe->ep, i, all[i].there, bytes, all[i].key) ==
+                   CHORUS_OK);
     }
 }
 

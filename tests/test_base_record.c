@@ -288,12 +288,12 @@ START_TEST(before__a_call_without_a_time__began_between_those_that_have_one)
         uint64_t before;
 
         ck_assert(ch_record_read(&record, i, &called));
-        before = ch_record_before(&record, i);
+        before = ch_record_ticks_after(&record, i);
         ck_assert_uint_gt(before, called.ticks);
         n_untimed += !called.is_timed;
     }
     ck_assert_int_gt(n_untimed, 0);
-    ck_assert_uint_eq(ch_record_before(&record, 200), 0);
+    ck_assert_uint_eq(ch_record_ticks_after(&record, 200), 0);
 }
 END_TEST
 

@@ -242,7 +242,7 @@ START_TEST(strangers__of_all_kinds__are_dropped_and_join_nothing)
     __atomic_store_n(&attack.is_over, true, __ATOMIC_RELEASE);
     ck_assert_int_eq(pthread_join(thread, NULL), 0);
     ck_assert_uint_eq(n_joined, 0);
-    ch_tree_late(tree, 1);
+    ch_tree_report_late(tree, 1);
     ck_assert_str_eq(tree->why_failed, "0 of 2 PEs came within 1 s; PE 0, PE 1 never joined");
     ch_tree_close(tree);
 }

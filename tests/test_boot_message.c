@@ -41,7 +41,7 @@ static enum ch_message_state feed(struct ch_message *m, const void *data, size_t
         if (here > bytes - at) here = bytes - at;
         memcpy(to, (const char *)data + at, here);
         at += here;
-        state = ch_message_grew(m, here, stage);
+        state = ch_message_add_bytes(m, here, stage);
     }
     return state;
 }

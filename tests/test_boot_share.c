@@ -187,7 +187,7 @@ static void expect_elsewhere(void)
     char path[CH_OWN_PATH_BYTES];
     int fd;
 
-    if (ch_own_folder(path, &fd) != CHORUS_OK) return;
+    if (ch_open_own_folder(path, &fd) != CHORUS_OK) return;
     ck_assert_str_ne(path, folder);
     (void)close(fd);
 }
@@ -198,7 +198,7 @@ START_TEST(folder__that_others_may_use__is_not_used)
     int fd;
 
     (void)snprintf(other, sizeof(other), "%s/other", run_folder);
-    ck_assert_int_eq(ch_own_folder(path, &fd), CHORUS_OK);
+    ck_assert_int_eq(ch_open_own_folder(path, &fd), CHORUS_OK);
     ck_assert_str_eq(path, folder);
     (void)close(fd);
     ck_assert_int_eq(chmod(folder, 0750), 0);
@@ -284,12 +284,12 @@ START_TEST(peer__of_another_user__is_noticed)
     ck_assert_int_eq(status, 0);
     fd = socket(AF_UNIX, SOCK_STREAM, 0);
     ck_assert_int_eq(connect(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
-    ck_assert(!ch_own_peer(fd));
+    ck_assert(!ch_is_peer_own_user(fd));
     ck_assert_int_eq(listen(door, 1), 0); /* now it is this user who listens */
     (void)close(fd);
     fd = socket(AF_UNIX, SOCK_STREAM, 0);
     ck_assert_int_eq(connect(fd, (const struct sockaddr *)&at, sizeof(at)), 0);
-    ck_assert(ch_own_peer(fd));
+    ck_assert(ch_is_peer_own_user(fd));
     (void)close(fd);
     (void)close(door);
 }

@@ -173,7 +173,7 @@ START_TEST(tree__name_of_the_job_is_taken__descriptors_are_passed)
     int chars;
 
     tree_prepare(3, PLENTY_NS);
-    ch_tree_job(tree_pes[0].start.secret, job);
+    ch_tree_job_of_secret(tree_pes[0].start.secret, job);
     chars = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "chorus-");
     for (size_t i = 0; i < sizeof(job); i++)
         chars += snprintf(name.sun_path + 1 + chars, 3, "%02x", job[i]);

@@ -88,10 +88,10 @@ CH_FN chorus_status ch_rotate_exchange(const struct ch_coll *c, struct ch_lanes 
 
     if (c->n == 1) ch_copy(c->dst, c->src, ch_bytes(c), g);
     for (size_t at = 0; at < ch_bytes(c) && c->n > 1 && st == CHORUS_OK;) {
-        const size_t bytes = ch_part(c, CH_CELL_simple, at);
+        const size_t bytes = ch_chunk_bytes_at(c, CH_CELL_simple, at);
 
-        st = ch_send(c, CH_CELL_simple, ch_only(ch_next(c)), c->src + at, 0, bytes, g);
-        if (st == CHORUS_OK) st = ch_recv(c, CH_CELL_simple, ch_prev(c), c->dst + at, bytes, g);
+        st = ch_send(c, CH_CELL_simple, ch_pes_one(ch_next_pe(c)), c->src + at, 0, bytes, g);
+        if (st == CHORUS_OK) st = ch_recv(c, CH_CELL_simple, ch_prev_pe(c), c->dst + at, bytes, g);
         at += bytes;
     }
     return st;
@@ -158,7 +158,7 @@ ADDITIONS = {
          "    } else if (coll == CHORUS_COLL_rotate) {\n        o.lo = (me + n - 1) % n;\n        o.hi = o.lo + 1;\n"
          "    } else if (coll == CHORUS_COLL_inscan) {\n"),
         ("src/coll/algo/rotate.h", "", ROTATE),
-        ("ch_only(ch_next(c)), c->src + at", "ch_only(ch_next(c)), c->src"),
+        ("ch_pes_one(ch_next_pe(c)), c->src + at", "ch_pes_one(ch_next_pe(c)), c->src"),
         ("chorusx_rotatemem_on_stream", "chorusx_float_rotate", "float"), files_most=6),
 }
 

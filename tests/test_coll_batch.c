@@ -66,7 +66,7 @@ static __attribute__((noinline)) void first_batch(enum ch_cell kind, struct ch_b
     *b_out = ch_batch_first(kind, at, sizeof(at), g);
 }
 
-/* ch_begin reads the piece of a message, of calls in plain data too. */
+/* ch_wait_previous_call reads the piece of a message, of calls in plain data too. */
 START_TEST(begin__plain_data__has_no_piece_of_a_message)
 {
     const enum ch_cell kinds[] = {CH_CELL_simple, CH_PLAIN};
@@ -84,13 +84,13 @@ END_TEST
  * lane has none. */
 static unsigned n_beyond(const struct ch_coll *c, uint32_t width)
 {
-    const struct ch_pes others = ch_others(c);
+    const struct ch_pes others = ch_pes_others(c);
     unsigned n = 0;
 
     for (uint32_t lane = 0; lane < width; lane++) {
         const struct ch_lanes g = {lane, width};
 
-        n += ch_pe(c, others, ch_turns_of(others.count, g).first) >= c->n;
+        n += ch_pes_at(c, others, ch_turns_of(others.count, g).first) >= c->n;
     }
     return n;
 }
@@ -146,18 +146,18 @@ static void take_batch(const struct ch_coll *c, const struct ch_batch *b, struct
     struct ch_accumulator acc;
 
     if (!m.combines) {
-        ch_value_ask(m.kind, m.cells[0], v, b);
-        ch_value_take(c, m.kind, 0, m.cells[0], v, b, m.flag, st);
+        ch_value_poll(m.kind, m.cells[0], v, b);
+        ch_value_wait(c, m.kind, 0, m.cells[0], v, b, m.flag, st);
         return;
     }
     for (int i = 0; i < SOURCES; i++) {
         wanted[i].cells = m.cells[i];
         wanted[i].flag = m.flag;
-        ch_value_ask(m.kind, m.cells[i], &all[i], b);
+        ch_value_poll(m.kind, m.cells[i], &all[i], b);
     }
-    ch_values_take(c, m.kind, wanted, all, SOURCES, b, st);
+    ch_values_wait(c, m.kind, wanted, all, SOURCES, b, st);
     ch_acc_add(c, &acc, 1, all, SOURCES, b);
-    ch_acc_last(c, v, &acc, b);
+    ch_acc_to_value(c, v, &acc, b);
 }
 
 static void take_all(struct ch_lanes g)
@@ -264,12 +264,12 @@ START_TEST(messages__arrive_as_the_time_ends__a_late_pe_is_named)
     gpu_stores_lines = 0;
     for (int i = 0; i < SOURCES; i++) {
         wanted[i] = (struct ch_wanted){.peer = 1 + (uint32_t)i, .cells = m.cells[i], .flag = 5};
-        ch_value_ask(CH_CELL_ll, m.cells[i], &v[i], &b);
+        ch_value_poll(CH_CELL_ll, m.cells[i], &v[i], &b);
     }
     for (int i = 0; i < SOURCES; i++)
         ch_value_send(CH_CELL_ll, m.cells[i], &v[i], &b, 5);
     gpu_waits_end = CHORUS_ERR_TIMEOUT;
-    ch_values_take(&c, CH_CELL_ll, wanted, v, SOURCES, &b, &st);
+    ch_values_wait(&c, CH_CELL_ll, wanted, v, SOURCES, &b, &st);
     gpu_waits_end = CHORUS_OK;
     ck_assert(st == CHORUS_OK || late != ME);
 }
@@ -323,7 +323,7 @@ static void combine_halves(chorus_type type, int op, uint16_t first)
     for (int k = 0; k < 2; k++)
         ch_value_load(&v[k], (const char *)from[k], &b);
     ch_acc_add(&c, &acc, 1, v, 2, &b);
-    ch_acc_last(&c, &result, &acc, &b);
+    ch_acc_to_value(&c, &result, &acc, &b);
     ch_value_store((char *)to, &result, &b);
     for (int i = 0; i < HALVES; i++)
         ck_assert_uint_eq(to[i], expected_half(type, op, from[0][i], from[1][i]));

@@ -162,12 +162,12 @@ START_TEST(number__of_events__is_found_by_its_whole_name)
     write_file("/sys/fs/cgroup/a/memory.events",
                "low 0\nhigh 0\noom 4\noom_kill_group 9\noom_kill 3\n");
     ck_assert(ch_cgroup_find(root, "memory", &group));
-    ck_assert(ch_cgroup_number(&group, "memory.events", "oom_kill", &kills));
+    ck_assert(ch_cgroup_read_number(&group, "memory.events", "oom_kill", &kills));
     ck_assert_uint_eq(kills, 3);
-    ck_assert(!ch_cgroup_number(&group, "memory.events", "oom_kil", &kills));
-    ck_assert(!ch_cgroup_number(&group, "no.such.file", "oom", &kills));
-    ck_assert(ch_cgroup_up(&group));
-    ck_assert(!ch_cgroup_up(&group));
+    ck_assert(!ch_cgroup_read_number(&group, "memory.events", "oom_kil", &kills));
+    ck_assert(!ch_cgroup_read_number(&group, "no.such.file", "oom", &kills));
+    ck_assert(ch_cgroup_to_parent(&group));
+    ck_assert(!ch_cgroup_to_parent(&group));
 }
 END_TEST
 

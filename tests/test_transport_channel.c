@@ -201,7 +201,7 @@ static int shake(struct net_pe *pe, uint32_t channel, uint32_t *verdict_out)
     EXPECT(send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == (ssize_t)sizeof(hello));
     while (recv(fd, &answer, sizeof(answer), MSG_DONTWAIT) < 0 && net_pe_step(pe))
         ;
-    EXPECT(ch_tcp_answer_holds(&answer, secret, &hello.nonce, &challenge.nonce));
+    EXPECT(ch_tcp_answer_is_valid(&answer, secret, &hello.nonce, &challenge.nonce));
     *verdict_out = answer.verdict;
     return fd;
 }

@@ -173,8 +173,8 @@ static void map_peers(struct ch_boot *boot)
 
     side_open(&s, boot);
     object = alloc(&s, 100);
-    EXPECT(ch_links_map_of(s.links, object, boot->me) == object);
-    memset(ch_links_map_of(s.links, object, s.next), (int)boot->me + 1, 100);
+    EXPECT(ch_links_peer_address(s.links, object, boot->me) == object);
+    memset(ch_links_peer_address(s.links, object, s.next), (int)boot->me + 1, 100);
     pes_meet(boot);
     EXPECT(object[99] == (char)(s.previous + 1));
     side_close(&s);

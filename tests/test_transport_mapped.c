@@ -112,8 +112,8 @@ static void map_main(struct ch_boot *boot)
 
     pe_open(&pe, boot);
     word = get_block(&pe, sizeof(*word));
-    EXPECT(ch_links_map_of(pe.links, word, boot->me) == word);
-    *(uint32_t *)ch_links_map_of(pe.links, word, pe.next) = boot->me + 1;
+    EXPECT(ch_links_peer_address(pe.links, word, boot->me) == word);
+    *(uint32_t *)ch_links_peer_address(pe.links, word, pe.next) = boot->me + 1;
     pes_meet(boot);
     EXPECT(*word == pe.before + 1);
     pe_close(&pe);

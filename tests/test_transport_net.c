@@ -469,7 +469,7 @@ static void grow_main(struct ch_boot *boot)
         EXPECT(net_is_filled(parts[i] + 7, sizeof(source), pe.before + (uint64_t)i));
         EXPECT(net_is_filled(pe.memory + 9, sizeof(source), pe.before + (uint64_t)i));
         if (i == 1) {
-            if (ops->forget != NULL) ops->forget(pe.ep, pe.next, there[pe.next]);
+            if (ops->drop_peer_key != NULL) ops->drop_peer_key(pe.ep, pe.next, there[pe.next]);
             net_pe_meet(&pe);
             ops->detach(pe.ep, parts[i]);
         }

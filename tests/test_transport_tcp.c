@@ -32,15 +32,15 @@ START_TEST(hello__of_the_job__holds)
 
     ch_tcp_challenge_make(&challenge);
     ch_tcp_challenge_make(&later);
-    ck_assert_ptr_null(ch_tcp_challenge_wrong(&challenge));
+    ck_assert_ptr_null(ch_tcp_challenge_fault(&challenge));
     ch_tcp_hello_make(&hello, secret, &challenge.nonce);
-    ck_assert(ch_tcp_hello_holds(&hello, secret, &challenge.nonce));
-    ck_assert(!ch_tcp_hello_holds(&hello, other, &challenge.nonce));
-    ck_assert(!ch_tcp_hello_holds(&hello, secret, &later.nonce)); /* one that was recorded */
+    ck_assert(ch_tcp_hello_is_valid(&hello, secret, &challenge.nonce));
+    ck_assert(!ch_tcp_hello_is_valid(&hello, other, &challenge.nonce));
+    ck_assert(!ch_tcp_hello_is_valid(&hello, secret, &later.nonce)); /* one that was recorded */
     for (size_t i = 0; i < sizeof(hello); i++) {
         changed = hello;
         ((unsigned char *)&changed)[i] ^= 1;
-        ck_assert(!ch_tcp_hello_holds(&changed, secret, &challenge.nonce));
+        ck_assert(!ch_tcp_hello_is_valid(&changed, secret, &challenge.nonce));
     }
 }
 END_TEST
@@ -52,13 +52,13 @@ START_TEST(answer__of_the_job__holds)
     struct ch_tcp_answer answer = {.verdict = CH_TCP_WELCOME}, changed;
 
     ch_tcp_answer_make(&answer, secret, &a, &b);
-    ck_assert(ch_tcp_answer_holds(&answer, secret, &b, &a));
-    ck_assert(!ch_tcp_answer_holds(&answer, other, &b, &a));
-    ck_assert(!ch_tcp_answer_holds(&answer, secret, &a, &b));
+    ck_assert(ch_tcp_answer_is_valid(&answer, secret, &b, &a));
+    ck_assert(!ch_tcp_answer_is_valid(&answer, other, &b, &a));
+    ck_assert(!ch_tcp_answer_is_valid(&answer, secret, &a, &b));
     for (size_t i = 0; i < sizeof(answer); i++) {
         changed = answer;
         ((unsigned char *)&changed)[i] ^= 1;
-        ck_assert(!ch_tcp_answer_holds(&changed, secret, &b, &a));
+        ck_assert(!ch_tcp_answer_is_valid(&changed, secret, &b, &a));
     }
 }
 END_TEST
@@ -69,11 +69,11 @@ START_TEST(challenge__of_something_else__says_what)
 
     ch_tcp_challenge_make(&challenge);
     challenge.version++;
-    ck_assert_ptr_nonnull(strstr(ch_tcp_challenge_wrong(&challenge), "version"));
+    ck_assert_ptr_nonnull(strstr(ch_tcp_challenge_fault(&challenge), "version"));
     challenge.order = 0x04030201;
-    ck_assert_ptr_nonnull(strstr(ch_tcp_challenge_wrong(&challenge), "byte order"));
+    ck_assert_ptr_nonnull(strstr(ch_tcp_challenge_fault(&challenge), "byte order"));
     challenge.magic[0] = 'H';
-    ck_assert_ptr_nonnull(strstr(ch_tcp_challenge_wrong(&challenge), "not a PE of Chorus"));
+    ck_assert_ptr_nonnull(strstr(ch_tcp_challenge_fault(&challenge), "not a PE of Chorus"));
 }
 END_TEST
 
@@ -248,7 +248,7 @@ static void wrong_frame_main(struct ch_boot *boot)
     EXPECT(send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == (ssize_t)sizeof(hello));
     EXPECT(hear_all(&pe, fd, (char *)&answer, sizeof(answer)) == sizeof(answer));
     EXPECT(answer.verdict == CH_TCP_WELCOME);
-    EXPECT(ch_tcp_answer_holds(&answer, secret, &hello.nonce, &challenge.nonce));
+    EXPECT(ch_tcp_answer_is_valid(&answer, secret, &hello.nonce, &challenge.nonce));
     EXPECT(send(fd, &bad, sizeof(bad), MSG_NOSIGNAL) == (ssize_t)sizeof(bad));
     EXPECT(net_pe_fails(&pe) == CHORUS_ERR_SYSTEM);
     EXPECT(pes_message_has(pe.me == 0 ? "PE 1 on host beta" : "PE 0 on host alpha"));

@@ -34,7 +34,7 @@ static double time_of(const struct ch_record *record, uint64_t ticks)
 static void set_call(const struct ch_record *record, struct item *item)
 {
     const struct ch_record_call *called = &item->called;
-    const uint64_t before = ch_record_before(record, called->index);
+    const uint64_t before = ch_record_ticks_after(record, called->index);
 
     item->record = record;
     item->access.index = 0;
@@ -156,7 +156,7 @@ static void describe(const struct item *item, char text[ITEM_BYTES])
         (void)snprintf(text, ITEM_BYTES, "%s%s", what,
                        item->has_ended ? "" : "; it has not ended");
     }
-    ch_names_put(item->record->names, text, ITEM_BYTES);
+    ch_names_replace(item->record->names, text, ITEM_BYTES);
 }
 
 /* The PEs of the records that are shown. */

@@ -174,7 +174,7 @@ chorus_status info_explain(const struct info_args *args)
     struct ch_select *select;
     chorus_status status;
 
-    ch_environment_warn();
+    ch_warn_of_unknown_variables();
     CH_TRY(ch_options_read(&options));
     CH_TRY(request_of(args, &options, &here, &request));
     CH_TRY(ch_select_open(options.algo, options.tuning, &select));
@@ -231,7 +231,7 @@ chorus_status info_options(const struct info_args *args)
     struct ch_options options;
 
     (void)args;
-    ch_environment_warn();
+    ch_warn_of_unknown_variables();
     CH_TRY(ch_options_read(&options)); /* refuses an invalid value */
     for (size_t i = 0; i < CH_VARIABLE_COUNT; i++)
         if (ch_variables[i].setter == CH_SETTER_USER) print_option(&ch_variables[i]);

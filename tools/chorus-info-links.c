@@ -60,7 +60,7 @@ static void describe(const struct ch_context *context, uint32_t pe, char out[TEX
     const char *host = boot->nodes == NULL ? "this host" : boot->hosts[ch_boot_node(boot, pe)];
     char how[CH_LINK_WHY_BYTES];
 
-    if (ch_links_far(context->links, pe) != NULL)
+    if (ch_links_network_link(context->links, pe) != NULL)
         ch_links_describe(context->links, pe, how);
     else
         (void)snprintf(how, sizeof(how), "mapped: %s, by load and store",
@@ -104,7 +104,7 @@ static chorus_status touch_peers(struct ch_context *context)
     if (word == NULL) return CHORUS_ERR_NOMEM; /* it has set its message */
     for (uint32_t pe = 0; pe < context->boot->n; pe++)
         CH_TRY(ch_links_get(context->links, CH_CTX_DEFAULT, &seen, word, sizeof(seen), pe));
-    return ch_context_meet(context);
+    return ch_context_quiet_and_sync(context);
 }
 
 chorus_status info_links(const struct info_args *args)

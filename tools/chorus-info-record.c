@@ -158,7 +158,7 @@ static void say_difference(const struct records *all, const struct difference *d
     (void)printf("\nThe first call in which PEs differ:\n");
     for (const struct event *e = d->lo; e < d->hi; e++) {
         ch_doing_text(&e->called.doing, text);
-        ch_names_put(all->of[e->at]->names, text, sizeof(text));
+        ch_names_replace(all->of[e->at]->names, text, sizeof(text));
         (void)printf("PE %u made %s\n", all->of[e->at]->pe, text);
     }
     if (!lacks_some(d->first, d->lo, d->hi, d->end, last, all->n)) return;

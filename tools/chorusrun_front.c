@@ -58,7 +58,7 @@ static uint64_t silent_pings(void)
 
     if (ch_options_read(&options) != CHORUS_OK || options.timeout_ns == 0)
         return 0; /* PEs report an option that is wrong */
-    silent_ns = ch_silence_ns(options.link_ns) + options.link_ns;
+    silent_ns = ch_silence_limit_ns(options.link_ns) + options.link_ns;
     if (options.timeout_ns > silent_ns) silent_ns = options.timeout_ns;
     return (silent_ns + PING_NS - 1) / PING_NS;
 }

@@ -377,7 +377,7 @@ void mail_receive(struct job *job, struct pe *pe)
         enum ch_message_state state = CH_MESSAGE_PART;
 
         if (n > 0)
-            state = ch_message_grew(&mail->in, (size_t)n, mail->stage);
+            state = ch_message_add_bytes(&mail->in, (size_t)n, mail->stage);
         else if (n < 0 && (errno == EAGAIN || errno == EINTR))
             return;
         else if (n < 0 && errno == EMFILE)

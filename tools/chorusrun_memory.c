@@ -17,9 +17,10 @@ static struct kills count(void)
     struct ch_cgroup group;
 
     if (ch_cgroup_find("", "memory", &group))
-        (void)ch_cgroup_number(&group, group.is_v1 ? "memory.oom_control" : "memory.events",
-                               "oom_kill", &kills.of_group);
-    (void)ch_number_in("/proc/vmstat", "oom_kill", &kills.of_machine);
+        (void)ch_cgroup_read_number(&group,
+                                    group.is_v1 ? "memory.oom_control" : "memory.events",
+                                    "oom_kill", &kills.of_group);
+    (void)ch_read_number_in_file("/proc/vmstat", "oom_kill", &kills.of_machine);
     return kills;
 }
 

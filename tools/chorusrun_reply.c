@@ -54,8 +54,8 @@ static bool send_some(struct mail *mail)
         if (n > 0) mail->bytes_sent += (size_t)n;
         return n > 0;
     }
-    n = ch_wire_pass(mail->sock, reply->fds + mail->fds_sent,
-                     fds_left < CH_WIRE_FDS ? fds_left : CH_WIRE_FDS);
+    n = ch_wire_send_fds_once(mail->sock, reply->fds + mail->fds_sent,
+                              fds_left < CH_WIRE_FDS ? fds_left : CH_WIRE_FDS);
     if (n > 0) mail->fds_sent += fds_left < CH_WIRE_FDS ? fds_left : CH_WIRE_FDS;
     return n > 0;
 }

@@ -241,7 +241,7 @@ void spawn_all(struct job *job, const struct share *share, const sigset_t *mask)
     s.files = raise_files();
     if (is_bound(job, &s)) s.place = place;
     if (s.n_all_cores >= s.n_beside && place != NULL)
-        ch_place_spare(place, s.n_beside, s.spare, sizeof(s.spare));
+        ch_place_spare_text(place, s.n_beside, s.spare, sizeof(s.spare));
     if (make_pipe(ends) != 0) {
         job_end(job, STATUS_CANNOT_RUN, "cannot make a pipe: %s", strerror(errno));
         ch_place_close(place);

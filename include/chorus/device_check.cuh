@@ -68,12 +68,12 @@ CH_FN uint64_t ch_check_begin(const struct ch_device_team *team, struct ch_lanes
 {
     uint64_t number = 0;
 
-    /* ch_lanes_share has one word for a block, and a barrier of the block ends in it: lane 0
-     * must not store the number before all lanes have read the status of the barrier. */
+    /* ch_lanes_broadcast has one word for a block, and a barrier of the block ends in it: lane
+     * 0 must not store the number before all lanes have read the status of the barrier. */
     ch_lanes_sync(g);
     if (g.lane == 0 && ch_bits_load((const unsigned long long *)&team->dup->failed) == 0)
         number = ch_check_acquire(team);
-    return ch_lanes_share(g, number);
+    return ch_lanes_broadcast(g, number);
 }
 
 /* Lane 0, at the end of a call that did not fail, before the lanes synchronise. */
@@ -164,7 +164,7 @@ CH_FN chorus_status ch_check_all(const struct ch_device_team *team, const struct
         return CHORUS_OK;
     }
     ch_fail_call(team, st, team->me, g);
-    return ch_lanes_any(g, st == CHORUS_ERR_ARG) ? CHORUS_ERR_ARG : ch_agree(st, g);
+    return ch_lanes_any(g, st == CHORUS_ERR_ARG) ? CHORUS_ERR_ARG : ch_lanes_agree(st, g);
 }
 
 /* Before a call of `count` elements: c is its team's, with its buffers and root. */

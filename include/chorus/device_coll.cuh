@@ -19,8 +19,8 @@
 #include "chorus/device_check.cuh"
 
 /* --- what the calls are made of --------------------------------------------------------- */
-CH_FN struct ch_coll ch_call_on(const struct ch_device_team *team, void *dest,
-                                const void *source, size_t count, size_t elem_bytes)
+CH_FN struct ch_coll ch_coll_on_child(const struct ch_device_team *team, void *dest,
+                                      const void *source, size_t count, size_t elem_bytes)
 {
     const struct ch_slice all = {0, count};
     struct ch_coll c;
@@ -99,7 +99,7 @@ CH_FN struct ch_ticket ch_take(struct ch_dup *dup, struct ch_lanes g)
 /* What all lanes are to know of it: the number, with CH_TAKEN if the call is refused. */
 CH_FN uint64_t ch_ticket_number(struct ch_ticket ticket)
 {
-    return ticket.number | (ch_later(ticket.failed) != 0 ? CH_TAKEN : 0);
+    return ticket.number | (ch_opaque_after_loads(ticket.failed) != 0 ? CH_TAKEN : 0);
 }
 
 /* Lane 0: give it back with its number. */
@@ -125,8 +125,8 @@ CH_FN int ch_call_in_packets(chorus_coll coll, const struct ch_device_team *team
     c.broken = ticket.failed;
     /* Its address in one form: beside the generic address, that in global memory has registers
      * of its own. */
-    c.src = (const char *)(uintptr_t)ch_later((uintptr_t)c.src);
-    c.dst = (char *)(uintptr_t)ch_later((uintptr_t)c.dst);
+    c.src = (const char *)(uintptr_t)ch_opaque_after_loads((uintptr_t)c.src);
+    c.dst = (char *)(uintptr_t)ch_opaque_after_loads((uintptr_t)c.dst);
     c.exchanges = numbers;
     c.is_known = &is_known;
     ch_lanes_sync(g);
@@ -149,7 +149,7 @@ CH_FN int ch_call_plain(chorus_coll coll, const struct ch_device_team *team, str
 
     ch_lanes_sync(g);
     if (g.lane < c.n) ch_publish();
-    number = ch_lanes_share(g, ch_ticket_number(ticket));
+    number = ch_lanes_broadcast(g, ch_ticket_number(ticket));
     if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
     st = ch_run_plain(coll, &c, g);
     ch_lanes_sync(g); /* all lanes have done what was left to do */
@@ -173,16 +173,16 @@ CH_FN int ch_run_call(chorus_coll coll, const struct ch_device_team *team, struc
     c->late_peer = &late_pe;
     if (ch_is_short(c)) return ch_call_in_packets(coll, team, *c, g);
     /* Nothing is computed for both before it is known which is needed. */
-    c->src = (const char *)(uintptr_t)ch_later((uintptr_t)c->src);
-    c->dst = (char *)(uintptr_t)ch_later((uintptr_t)c->dst);
-    return ch_call_plain(coll, team, *c, ch_lanes_anew(g));
+    c->src = (const char *)(uintptr_t)ch_opaque_after_loads((uintptr_t)c->src);
+    c->dst = (char *)(uintptr_t)ch_opaque_after_loads((uintptr_t)c->dst);
+    return ch_call_plain(coll, team, *c, ch_lanes_opaque(g));
 }
 
 /* The barrier of at most a warp's lanes, which know the number, after their fence. */
 CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t number,
                                    struct ch_lanes g)
 {
-    struct ch_coll c = ch_call_on(team, 0, 0, 0, 1);
+    struct ch_coll c = ch_coll_on_child(team, 0, 0, 0, 1);
     uint64_t numbers[CH_CELL_COUNT] = {0};
     uint32_t late_pe = team->me;
     int is_known = 1;
@@ -217,7 +217,7 @@ CH_FN int ch_sync_block(const struct ch_device_team *team, struct ch_lanes g)
     if (second.lane == 0) number = ch_ticket_number(ch_take(team->dup, second));
     ch_lanes_sync(g); /* the number is there */
     if (g.lane < CH_WARP_LANES) st = ch_run_barrier(team, number, first);
-    return (int)ch_lanes_share(g, (uint64_t)st);
+    return (int)ch_lanes_broadcast(g, (uint64_t)st);
 }
 
 CH_FN int ch_sync_team(chorus_team_t handle, struct ch_lanes g)
@@ -228,7 +228,7 @@ CH_FN int ch_sync_team(chorus_team_t handle, struct ch_lanes g)
     struct ch_coll c;
 
     if (team == 0) return CHORUS_ERR_ARG;
-    c = ch_call_on(team, 0, 0, 0, 1);
+    c = ch_coll_on_child(team, 0, 0, 0, 1);
     st = ch_check_call(CHORUS_COLL_barrier, team, &c, 0, 0, 0, g);
     if (st != CHORUS_OK) return st;
     if (CH_IS_BLOCK(g)) return ch_sync_block(team, g);
@@ -236,8 +236,8 @@ CH_FN int ch_sync_team(chorus_team_t handle, struct ch_lanes g)
     ch_lanes_sync(g); /* what any lane wrote is before the fence */
     ch_publish();
     ticket.failed =
-        ch_lanes_share(g, ticket.failed); /* looked at after the fence, not before */
-    ticket.number = ch_lanes_share(g, ticket.number);
+        ch_lanes_broadcast(g, ticket.failed); /* looked at after the fence, not before */
+    ticket.number = ch_lanes_broadcast(g, ticket.number);
     return ch_run_barrier(team, ch_ticket_number(ticket), g);
 }
 
@@ -257,7 +257,7 @@ CH_FN int ch_move_call(chorus_coll coll, chorus_team_t handle, void *dest, const
     struct ch_coll c;
 
     if (team == 0 || root < 0 || (uint32_t)root >= team->n) return CHORUS_ERR_ARG;
-    c = ch_call_on(team, dest, source, count * elem_bytes, 1);
+    c = ch_coll_on_child(team, dest, source, count * elem_bytes, 1);
     c.root = (uint32_t)root;
     st = ch_check_call(coll, team, &c, type, 0, count, g);
     if (st == CHORUS_OK && count == 0) ch_check_release(team, g);
@@ -274,7 +274,7 @@ CH_FN int ch_combine_call(chorus_coll coll, chorus_team_t handle, void *dest,
     struct ch_coll c;
 
     if (team == 0) return CHORUS_ERR_ARG;
-    c = ch_call_on(team, dest, source, count, elem_bytes);
+    c = ch_coll_on_child(team, dest, source, count, elem_bytes);
     c.type = type;
     c.op = op;
     st = ch_check_call(coll, team, &c, type, op, count, g);

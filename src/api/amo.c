@@ -26,7 +26,7 @@ struct amo {
 };
 
 /* Of a value of 4 or 8 bytes; 0 for null. */
-static inline uint64_t bits_of(const void *value, size_t bytes)
+static inline uint64_t load_bits(const void *value, size_t bytes)
 {
     uint32_t narrow;
     uint64_t wide;
@@ -51,12 +51,12 @@ static inline void store_bits(void *value, size_t bytes, uint64_t bits)
         memcpy(value, &bits, sizeof(bits));
 }
 
-static chorus_status run(const char *function, chorus_ctx_t ctx, const struct amo *a,
-                         uint64_t *fetched_out)
+static chorus_status perform_amo(const char *function, chorus_ctx_t ctx, const struct amo *a,
+                                 uint64_t *fetched_out)
 {
     struct ch_target t;
 
-    CH_TRY(ch_target_check(function, ctx, a->object_name, a->object, 1, a->bytes, a->pe, &t));
+    CH_TRY(ch_resolve_target(function, ctx, a->object_name, a->object, 1, a->bytes, a->pe, &t));
     CH_TRY(ch_check_aligned(function, a->object_name, a->object, a->bytes));
     return ch_links_amo(t.context->links, t.ctx, a->op, a->object, a->bytes, a->value,
                         a->compare, t.pe, a->fetches ? fetched_out : NULL);
@@ -68,14 +68,14 @@ static __attribute__((noinline)) uint64_t amo_far(const char *function, chorus_c
 {
     uint64_t fetched = 0;
 
-    ch_report(run(function, ctx, a, &fetched));
+    ch_report(perform_amo(function, ctx, a, &fetched));
     return fetched;
 }
 
 /* The old value. The op and the bytes are constants, so the compiler removes most of this. */
 CH_INLINE uint64_t amo(const char *function, chorus_ctx_t ctx, struct amo a)
 {
-    const struct ch_near *near = ch_near_of(ctx, a.object, a.bytes, a.pe);
+    const struct ch_near *near = ch_find_near(ctx, a.object, a.bytes, a.pe);
 
     if (near == NULL || ((uintptr_t)a.object & (a.bytes - 1)) != 0) {
         const struct amo kept = a; /* used only in memory, for this call */
@@ -87,12 +87,12 @@ CH_INLINE uint64_t amo(const char *function, chorus_ctx_t ctx, struct amo a)
 
 /* The names of OP and of the object are followed by pointers to value, compare and fetched, or
  * null. */
-#define AMO(CTX, OP, dest, value, compare, fetched)                                      \
-    store_bits(                                                                          \
-        (fetched), sizeof(*(dest)),                                                      \
-        amo(__func__, CTX,                                                               \
-            (struct amo){CH_AMO_##OP, (dest), "dest", bits_of((value), sizeof(*(dest))), \
-                         bits_of((compare), sizeof(*(dest))), sizeof(*(dest)), pe,       \
+#define AMO(CTX, OP, dest, value, compare, fetched)                                        \
+    store_bits(                                                                            \
+        (fetched), sizeof(*(dest)),                                                        \
+        amo(__func__, CTX,                                                                 \
+            (struct amo){CH_AMO_##OP, (dest), "dest", load_bits((value), sizeof(*(dest))), \
+                         load_bits((compare), sizeof(*(dest))), sizeof(*(dest)), pe,       \
                          (fetched) != NULL}))
 /* The caller promises with const that a fetch does not change source; a fetch keeps that
  * promise. */
@@ -229,7 +229,7 @@ static chorus_status put_signal(const char *function, chorus_ctx_t ctx, void *de
     struct ch_put_signal put = {dest, source, 0, update->address, op, update->value};
     struct ch_target t;
 
-    CH_TRY(ch_target_check(function, ctx, "dest", dest, count, element_bytes, pe, &t));
+    CH_TRY(ch_resolve_target(function, ctx, "dest", dest, count, element_bytes, pe, &t));
     CH_TRY(check_signal(t.context, function, update, t.pe));
     put.bytes = t.bytes;
     return ch_links_put_signal(t.context->links, t.ctx, &put, t.pe, update->is_nbi);
@@ -267,8 +267,8 @@ static chorus_status signal_op(const char *function, chorus_ctx_t ctx,
     const enum ch_amo op = update->op == CHORUS_SIGNAL_ADD ? CH_AMO_ADD : CH_AMO_SET;
     struct ch_target t;
 
-    CH_TRY(ch_target_check(function, ctx, "sig_addr", update->address, 1,
-                           sizeof(*update->address), pe, &t));
+    CH_TRY(ch_resolve_target(function, ctx, "sig_addr", update->address, 1,
+                             sizeof(*update->address), pe, &t));
     CH_TRY(check_signal(t.context, function, update, t.pe));
     return ch_links_amo(t.context->links, t.ctx, op, update->address, sizeof(*update->address),
                         update->value, 0, t.pe, NULL);
@@ -307,7 +307,8 @@ void chorusx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
     ch_report(signal_op(__func__, CHORUS_CTX_DEFAULT, &update, pe));
 }
 
-static chorus_status fetch(const char *function, const uint64_t *sig_addr, uint64_t *value_out)
+static chorus_status fetch_signal(const char *function, const uint64_t *sig_addr,
+                                  uint64_t *value_out)
 {
     struct ch_context *context;
 
@@ -323,7 +324,7 @@ static chorus_status fetch(const char *function, const uint64_t *sig_addr, uint6
 uint64_t chorus_signal_fetch(const uint64_t *sig_addr)
 {
     uint64_t value = 0;
-    const chorus_status status = fetch(__func__, sig_addr, &value);
+    const chorus_status status = fetch_signal(__func__, sig_addr, &value);
 
     ch_report(status);
     return value;

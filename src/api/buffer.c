@@ -30,8 +30,8 @@ static bool overlaps(const struct ch_buffer *buffer, const char *addr, size_t by
     return addr < taken + buffer->bytes && taken < addr + bytes;
 }
 
-static chorus_status check(const struct ch_context *context, const char *function,
-                           const void *addr, size_t bytes)
+static chorus_status check_new_buffer(const struct ch_context *context, const char *function,
+                                      const void *addr, size_t bytes)
 {
     const size_t page = context->gpu != NULL ? ch_heap_granule_bytes(context->heap)
                                              : (size_t)sysconf(_SC_PAGESIZE);
@@ -57,7 +57,7 @@ static chorus_status check(const struct ch_context *context, const char *functio
 /* Map the pages of the object also in place of the buffer, with the contents of the buffer.
  * They are mapped elsewhere first: mremap does not promise that what was in its target is still
  * there if it fails. */
-static chorus_status take(const char *function, const struct ch_buffer *buffer)
+static chorus_status map_object_over(const char *function, const struct ch_buffer *buffer)
 {
     const size_t bytes = buffer->bytes;
     void *const second = mremap(buffer->object, 0, bytes, MREMAP_MAYMOVE);
@@ -84,7 +84,7 @@ static void map_private(const struct ch_buffer *buffer)
 }
 
 /* Only the program's own mapping is left. */
-static void give_back(const struct ch_context *context, const struct ch_buffer *buffer)
+static void end_registration(const struct ch_context *context, const struct ch_buffer *buffer)
 {
     if (context->gpu == NULL) {
         map_private(buffer);
@@ -95,20 +95,20 @@ static void give_back(const struct ch_context *context, const struct ch_buffer *
 }
 
 /* Collective. Every PE sends its own status, so that all PEs continue or all fail. */
-static chorus_status make(struct ch_context *context, const char *function,
-                          struct ch_buffer *buffer)
+static chorus_status make_object(struct ch_context *context, const char *function,
+                                 struct ch_buffer *buffer)
 {
     struct ch_vote vote = {.step = function};
     chorus_status status;
 
-    vote.mine = check(context, function, buffer->addr, buffer->bytes);
+    vote.mine = check_new_buffer(context, function, buffer->addr, buffer->bytes);
     CH_TRY(ch_boot_vote(context->boot, &vote, NULL));
     if (context->gpu != NULL)
-        return ch_error_in(function, ch_heap_adopt(context->heap, buffer->addr, buffer->bytes,
-                                                   &buffer->object));
+        return ch_prefix_error(function, ch_heap_adopt(context->heap, buffer->addr,
+                                                       buffer->bytes, &buffer->object));
     buffer->object = chorus_align((size_t)sysconf(_SC_PAGESIZE), buffer->bytes);
     if (buffer->object == NULL) return CHORUS_ERR_NOMEM;
-    vote.mine = take(function, buffer);
+    vote.mine = map_object_over(function, buffer);
     status = ch_boot_vote(context->boot, &vote, NULL);
     if (status == CHORUS_OK) return CHORUS_OK;
     if (vote.mine == CHORUS_OK) map_private(buffer);
@@ -116,8 +116,8 @@ static chorus_status make(struct ch_context *context, const char *function,
     return status;
 }
 
-static chorus_status take_buffer(const char *function, void *addr, size_t bytes, bool is_named,
-                                 void **object_out)
+static chorus_status register_buffer(const char *function, void *addr, size_t bytes,
+                                     bool is_named, void **object_out)
 {
     struct ch_context *context;
     struct ch_buffer *buffer;
@@ -129,7 +129,7 @@ static chorus_status take_buffer(const char *function, void *addr, size_t bytes,
         return CH_FAIL(CHORUS_ERR_SYSTEM, "%s: no memory for %zu bytes", function,
                        sizeof(*buffer));
     *buffer = (struct ch_buffer){NULL, addr, bytes, is_named, context->buffers};
-    status = make(context, function, buffer);
+    status = make_object(context, function, buffer);
     if (status != CHORUS_OK) {
         free(buffer);
         return status;
@@ -140,7 +140,7 @@ static chorus_status take_buffer(const char *function, void *addr, size_t bytes,
 }
 
 /* Collective: the buffer whose object, or whose memory if it is named, is at `at`. */
-static chorus_status return_buffer(const char *function, const void *at, bool is_named)
+static chorus_status unregister_buffer(const char *function, const void *at, bool is_named)
 {
     struct ch_context *context;
     struct ch_buffer **where, *buffer;
@@ -154,10 +154,10 @@ static chorus_status return_buffer(const char *function, const void *at, bool is
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s: %p is not registered, or its registration has ended", function, at);
     if (context->gpu != NULL)
-        CH_TRY(ch_gpu_drain(context->gpu)); /* kernels use what peers map */
-    CH_TRY(ch_context_meet(context));       /* data that is stored later would be lost */
+        CH_TRY(ch_gpu_drain(context->gpu));     /* kernels use what peers map */
+    CH_TRY(ch_context_quiet_and_sync(context)); /* data that is stored later would be lost */
     *where = buffer->next;
-    give_back(context, buffer);
+    end_registration(context, buffer);
     free(buffer);
     return CHORUS_OK;
 }
@@ -166,29 +166,30 @@ void *chorusx_buffer_register_symmetric(void *addr, size_t bytes)
 {
     void *object = NULL;
 
-    return ch_give(__func__, take_buffer(__func__, addr, bytes, false, &object)) == CHORUS_OK
+    return ch_handle_status(__func__, register_buffer(__func__, addr, bytes, false, &object)) ==
+                   CHORUS_OK
                ? object
                : NULL;
 }
 
 int chorusx_buffer_unregister_symmetric(void *object)
 {
-    return ch_give(__func__, return_buffer(__func__, object, false));
+    return ch_handle_status(__func__, unregister_buffer(__func__, object, false));
 }
 
 int chorusx_buffer_register(void *addr, size_t bytes)
 {
     void *object;
 
-    return ch_give(__func__, take_buffer(__func__, addr, bytes, true, &object));
+    return ch_handle_status(__func__, register_buffer(__func__, addr, bytes, true, &object));
 }
 
 int chorusx_buffer_unregister(void *addr)
 {
-    return ch_give(__func__, return_buffer(__func__, addr, true));
+    return ch_handle_status(__func__, unregister_buffer(__func__, addr, true));
 }
 
-void *ch_buffer_named(const struct ch_context *context, void *at, size_t bytes)
+void *ch_buffer_to_symmetric(const struct ch_context *context, void *at, size_t bytes)
 {
     for (const struct ch_buffer *b = context->buffers; b != NULL; b = b->next) {
         const size_t offset = (uintptr_t)at - (uintptr_t)b->addr;

@@ -25,12 +25,13 @@ chorus_status ch_refuse_bytes(const char *function, size_t count, size_t element
                    function, count, element_bytes);
 }
 
-chorus_status ch_look_at_symmetric(const struct ch_context *context, const char *function,
-                                   const char *name, const void *address, size_t bytes)
+chorus_status ch_check_symmetric_slow(const struct ch_context *context, const char *function,
+                                      const char *name, const void *address, size_t bytes)
 {
     if (bytes == 0 || ch_heap_contains(context->heap, address, bytes))
-        return ch_guards(context) ? ch_guard_inside(context, function, name, address, bytes)
-                                  : CHORUS_OK;
+        return ch_guard_is_on(context)
+                   ? ch_guard_check_inside(context, function, name, address, bytes)
+                   : CHORUS_OK;
     if (ch_teams_owner(context->teams, address, bytes) != NULL) return CHORUS_OK;
     if (ch_teams_owner(context->teams, address, 1) != NULL)
         return CH_FAIL(CHORUS_ERR_NOT_SYMMETRIC,
@@ -48,8 +49,8 @@ chorus_status ch_look_at_symmetric(const struct ch_context *context, const char 
                    function, name, address);
 }
 
-chorus_status ch_look_at_owner(const struct ch_context *context, const char *function,
-                               const char *name, const void *address, uint32_t pe)
+chorus_status ch_check_owner_slow(const struct ch_context *context, const char *function,
+                                  const char *name, const void *address, uint32_t pe)
 {
     const struct ch_team *owner = ch_teams_owner(context->teams, address, 1);
 
@@ -95,8 +96,8 @@ RARE refuse_count(const struct ch_call *call)
 }
 
 /* Bytes from the first to the last of n * count elements with a stride of `step`. */
-static chorus_status strided_bytes(const struct ch_call *call, const char *name, ptrdiff_t step,
-                                   size_t *bytes_out)
+static chorus_status find_strided_bytes(const struct ch_call *call, const char *name,
+                                        ptrdiff_t step, size_t *bytes_out)
 {
     const size_t element = ch_type_bytes[call->asked->type];
     const size_t last =
@@ -117,9 +118,9 @@ static chorus_status strided_bytes(const struct ch_call *call, const char *name,
 }
 
 /* Bytes up to the end of the last block. */
-static chorus_status listed_bytes(const struct ch_call *call, const char *name,
-                                  const size_t *counts, const size_t *offsets,
-                                  size_t *bytes_out)
+static chorus_status find_listed_bytes(const struct ch_call *call, const char *name,
+                                       const size_t *counts, const size_t *offsets,
+                                       size_t *bytes_out)
 {
     const size_t element = ch_type_bytes[call->asked->type];
     size_t most = 0;
@@ -150,13 +151,14 @@ static chorus_status check_pattern(const struct ch_call *call, struct ch_extent 
     const chorusx_call *asked = call->asked;
 
     if (ch_coll_is_strided(asked->coll) && asked->count != 0) {
-        CH_TRY(strided_bytes(call, "dst", asked->dst, &extent->dest));
-        return strided_bytes(call, "sst", asked->sst, &extent->source);
+        CH_TRY(find_strided_bytes(call, "dst", asked->dst, &extent->dest));
+        return find_strided_bytes(call, "sst", asked->sst, &extent->source);
     }
     if (!ch_coll_is_listed(asked->coll)) return CHORUS_OK;
-    CH_TRY(listed_bytes(call, "dest", asked->dest_counts, asked->dest_offsets, &extent->dest));
-    return listed_bytes(call, "source", asked->source_counts, asked->source_offsets,
-                        &extent->source);
+    CH_TRY(find_listed_bytes(call, "dest", asked->dest_counts, asked->dest_offsets,
+                             &extent->dest));
+    return find_listed_bytes(call, "source", asked->source_counts, asked->source_offsets,
+                             &extent->source);
 }
 
 /* An operator of the program. */
@@ -193,8 +195,9 @@ static inline bool is_usable(const struct ch_context *context, const chorusx_cal
 
 /* In an object of a team: symmetric for calls of that team, and of teams whose PEs are all in
  * it. */
-static CH_COLD bool is_of_team(const struct ch_context *context, const struct ch_team *team,
-                               const void *buffer, size_t bytes)
+static CH_COLD bool is_in_team_object(const struct ch_context *context,
+                                      const struct ch_team *team, const void *buffer,
+                                      size_t bytes)
 {
     const struct ch_team *owner = ch_teams_owner(context->teams, buffer, bytes);
 
@@ -212,15 +215,15 @@ static inline bool is_symmetric(const struct ch_context *context, const struct c
     const size_t some = bytes != 0 ? bytes : 1;
 
     return ch_heap_contains(context->heap, buffer, some) || (bytes == 0 && buffer == NULL) ||
-           is_of_team(context, team, buffer, some);
+           is_in_team_object(context, team, buffer, some);
 }
 
 /* Memory of this PE outside the heap. On hosts only the program knows whether it is valid; a
  * GPU's kernel that accesses memory that it cannot reach would end all CUDA work of the
  * process. */
-static chorus_status check_elsewhere(const struct ch_context *context,
-                                     const struct ch_call *call, const char *name,
-                                     const void *buffer, size_t bytes)
+static chorus_status check_private_memory(const struct ch_context *context,
+                                          const struct ch_call *call, const char *name,
+                                          const void *buffer, size_t bytes)
 {
     const struct ch_device *device = ch_heap_device(context->heap);
 
@@ -243,7 +246,8 @@ static inline chorus_status check_buffer(const struct ch_context *context,
                                          const struct ch_call *call, const char *name,
                                          const void *buffer, size_t bytes, bool symmetric)
 {
-    if (!symmetric && bytes != 0) CH_TRY(check_elsewhere(context, call, name, buffer, bytes));
+    if (!symmetric && bytes != 0)
+        CH_TRY(check_private_memory(context, call, name, buffer, bytes));
     if (bytes != 0 && ((uintptr_t)buffer & (ch_type_align[call->asked->type] - 1)) != 0)
         return refuse_alignment(call, name, buffer);
     return CHORUS_OK;
@@ -295,8 +299,8 @@ RARE check_buffers(const struct ch_context *context, struct ch_call *call,
 }
 
 /* False: the bytes exceed the address space. */
-static inline bool find_extent(const chorusx_call *asked, const struct ch_team *team,
-                               struct ch_extent *out)
+static inline bool compute_extent(const chorusx_call *asked, const struct ch_team *team,
+                                  struct ch_extent *out)
 {
     size_t blocks;
 
@@ -309,40 +313,40 @@ static inline bool find_extent(const chorusx_call *asked, const struct ch_team *
 }
 
 /* A negative root becomes larger than any n. */
-static inline bool is_root_right(const chorusx_call *asked, const struct ch_team *team)
+static inline bool is_root_valid(const chorusx_call *asked, const struct ch_team *team)
 {
     return !ch_coll_has_root(asked->coll) || (uint32_t)asked->root < team->n;
 }
 
-static inline bool is_op_right(const chorusx_call *asked)
+static inline bool is_op_valid(const chorusx_call *asked)
 {
     return !ch_coll_reduces(asked->coll) || ch_op_takes(asked->op, asked->type);
 }
 
 /* The fast path for most calls: no special case, and valid. */
-static inline bool is_plain(const struct ch_context *context, const chorusx_call *asked,
-                            const struct ch_team *team)
+static inline bool is_plain_and_valid(const struct ch_context *context,
+                                      const chorusx_call *asked, const struct ch_team *team)
 {
     struct ch_extent extent;
 
     return ch_coll_is_plain(asked->coll) && asked->combine == NULL &&
-           is_root_right(asked, team) && is_op_right(asked) &&
-           find_extent(asked, team, &extent) &&
+           is_root_valid(asked, team) && is_op_valid(asked) &&
+           compute_extent(asked, team, &extent) &&
            is_usable(context, asked, asked->dest, extent.dest) &&
            is_usable(context, asked, asked->source, extent.source) && are_apart(asked, &extent);
 }
 
-RARE check_any(const struct ch_context *context, struct ch_call *call)
+RARE check_call_slow(const struct ch_context *context, struct ch_call *call)
 {
     const chorusx_call *asked = call->asked;
     struct ch_extent extent;
 
-    if (!is_root_right(asked, call->team)) return refuse_root(call);
+    if (!is_root_valid(asked, call->team)) return refuse_root(call);
     if (asked->combine != NULL && ch_coll_reduces(asked->coll))
         CH_TRY(check_combine(context, call));
-    else if (!is_op_right(asked))
+    else if (!is_op_valid(asked))
         return refuse_op(call);
-    if (!find_extent(asked, call->team, &extent)) return refuse_count(call);
+    if (!compute_extent(asked, call->team, &extent)) return refuse_count(call);
     CH_TRY(check_pattern(call, &extent));
     return check_buffers(context, call, &extent);
 }
@@ -352,9 +356,9 @@ chorus_status ch_check_call(const struct ch_context *context, struct ch_call *ca
     const chorusx_call *asked = call->asked;
 
     call->facts = CH_NEED_apart | CH_NEED_SYMMETRIC;
-    if (asked->coll == CHORUS_COLL_barrier || is_plain(context, asked, call->team))
+    if (asked->coll == CHORUS_COLL_barrier || is_plain_and_valid(context, asked, call->team))
         return CHORUS_OK;
-    return check_any(context, call);
+    return check_call_slow(context, call);
 }
 
 struct ch_extent ch_check_extent(const struct ch_call *call)
@@ -362,20 +366,21 @@ struct ch_extent ch_check_extent(const struct ch_call *call)
     struct ch_extent extent = {0, 0, 0};
 
     if (call->asked->coll == CHORUS_COLL_barrier ||
-        !find_extent(call->asked, call->team, &extent) ||
+        !compute_extent(call->asked, call->team, &extent) ||
         check_pattern(call, &extent) != CHORUS_OK)
         return (struct ch_extent){0, 0, 0};
     return extent;
 }
 
-void ch_check_named(const struct ch_context *context, const struct ch_team *team,
-                    chorusx_call *asked)
+void ch_check_replace_named(const struct ch_context *context, const struct ch_team *team,
+                            chorusx_call *asked)
 {
     struct ch_extent extent;
 
     if (asked->coll == CHORUS_COLL_barrier || !ch_coll_is_plain(asked->coll) ||
-        !find_extent(asked, team, &extent))
+        !compute_extent(asked, team, &extent))
         return;
-    asked->dest = ch_buffer_named(context, asked->dest, extent.dest);
-    asked->source = ch_buffer_named(context, (void *)(uintptr_t)asked->source, extent.source);
+    asked->dest = ch_buffer_to_symmetric(context, asked->dest, extent.dest);
+    asked->source =
+        ch_buffer_to_symmetric(context, (void *)(uintptr_t)asked->source, extent.source);
 }

@@ -17,7 +17,7 @@
 
 #define CH_GUARD_BYTES ((size_t)72)
 
-static inline bool ch_guards(const struct ch_context *context)
+static inline bool ch_guard_is_on(const struct ch_context *context)
 {
     return context->options.check > 1;
 }
@@ -52,17 +52,17 @@ void ch_guard_fill_left(struct ch_context *context, struct ch_freed old, void *p
 /* The block of ptr has been allocated, and was not written since: was it written while it was
  * free? Each such store is passed to the error handler. If `function` is null, the block may
  * have been written since, and is not examined. */
-void ch_guard_take_freed(struct ch_context *context, const char *function, const void *ptr);
+void ch_guard_forget_freed(struct ch_context *context, const char *function, const void *ptr);
 
 void ch_guard_close(struct ch_guard *guard);
 
 /* ERR_ARG: [address, address + bytes) is not inside one object that was not freed, or the
  * calling thread may not make calls. */
-CH_MUST_CHECK chorus_status ch_guard_inside(const struct ch_context *context,
-                                            const char *function, const char *name,
-                                            const void *address, size_t bytes);
-CH_MUST_CHECK chorus_status ch_guard_thread(const struct ch_context *context,
-                                            const char *function);
+CH_MUST_CHECK chorus_status ch_guard_check_inside(const struct ch_context *context,
+                                                  const char *function, const char *name,
+                                                  const void *address, size_t bytes);
+CH_MUST_CHECK chorus_status ch_guard_check_thread(const struct ch_context *context,
+                                                  const char *function);
 
 /* --- arguments ---------------------------------------------------------------------------- */
 
@@ -72,9 +72,9 @@ CH_COLD chorus_status ch_refuse_pe(const struct ch_context *context, const char 
 CH_COLD chorus_status ch_refuse_bytes(const char *function, size_t count, size_t element_bytes);
 /* Fails for an address that is not in the heap; for others, with CHORUS_CHECK=2, checks that it
  * is in an object. */
-CH_COLD chorus_status ch_look_at_symmetric(const struct ch_context *context,
-                                           const char *function, const char *name,
-                                           const void *address, size_t bytes);
+CH_COLD chorus_status ch_check_symmetric_slow(const struct ch_context *context,
+                                              const char *function, const char *name,
+                                              const void *address, size_t bytes);
 
 /* ERR_ARG unless 0 <= pe < PEs of the job. */
 CH_MUST_CHECK static inline chorus_status ch_check_pe(const struct ch_context *context,
@@ -102,19 +102,20 @@ CH_MUST_CHECK static inline chorus_status ch_check_symmetric(const struct ch_con
 {
     if (ch_heap_contains(context->heap, address, bytes) && context->options.check < 2)
         return CHORUS_OK;
-    return ch_look_at_symmetric(context, function, name, address, bytes);
+    return ch_check_symmetric_slow(context, function, name, address, bytes);
 }
 
 /* ERR_NOT_SYMMETRIC for memory of a team that PE `pe` of the job is not in. */
-CH_COLD chorus_status ch_look_at_owner(const struct ch_context *context, const char *function,
-                                       const char *name, const void *address, uint32_t pe);
+CH_COLD chorus_status ch_check_owner_slow(const struct ch_context *context,
+                                          const char *function, const char *name,
+                                          const void *address, uint32_t pe);
 CH_MUST_CHECK static inline chorus_status ch_check_owner(const struct ch_context *context,
                                                          const char *function, const char *name,
                                                          const void *address, uint32_t pe)
 {
     return ch_heap_contains(context->heap, address, 1)
                ? CHORUS_OK
-               : ch_look_at_owner(context, function, name, address, pe);
+               : ch_check_owner_slow(context, function, name, address, pe);
 }
 
 /* ERR_ARG unless address is a multiple of bytes, a power of two: what atomics need. */

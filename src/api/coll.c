@@ -41,7 +41,7 @@ _Static_assert(CH_NEED_symmetric_dest / CH_NEED_apart ==
                        1 << (CH_CALL_SYMMETRIC_SOURCE_AT - CH_CALL_APART_AT),
                "facts of buffers are in other bits");
 
-static inline uint64_t shape_of(const struct ch_call *call)
+static inline uint64_t plan_cache_key(const struct ch_call *call)
 {
     const chorusx_call *asked = call->asked;
 
@@ -49,19 +49,19 @@ static inline uint64_t shape_of(const struct ch_call *call)
            asked->op << OP_AT | call->facts / CH_NEED_apart << FACTS_AT;
 }
 
-static inline uint64_t plan_of(const struct ch_call *call)
+static inline uint64_t pack_plan(const struct ch_call *call)
 {
-    return (uint64_t)call->algo->id << SHAPE_BITS | ch_call_plan(call->radix, call->ctas)
+    return (uint64_t)call->algo->id << SHAPE_BITS | ch_pack_call_plan(call->radix, call->ctas)
                                                         << RADIX_AT;
 }
 
-static inline uint64_t *plan_at(struct ch_team *team, uint64_t shape)
+static inline uint64_t *plan_cache_slot(struct ch_team *team, uint64_t shape)
 {
     return &team->plans[shape * 0x9e3779b97f4a7c15ull >> (64 - CH_TEAM_PLANS_LOG2)];
 }
 
 /* May multicast by switches serve the call, if there are such switches? */
-static bool is_for_switches(const chorusx_call *call)
+static bool can_use_multicast(const chorusx_call *call)
 {
     return !ch_coll_reduces(call->coll) || ch_multimem_combines(call->type, call->op);
 }
@@ -70,7 +70,7 @@ static bool is_for_switches(const chorusx_call *call)
 static uint32_t gpu_offers(const struct ch_context *context, const struct ch_call *call,
                            uint32_t offers)
 {
-    const bool multicasts = call->team->multicast != 0 && is_for_switches(call->asked);
+    const bool multicasts = call->team->multicast != 0 && can_use_multicast(call->asked);
 
     return (context->keeps_lines ? offers : offers & ~(uint32_t)CH_NEED_lines) |
            CH_NEED_copy_engine | (multicasts ? CH_NEED_multicast : 0u);
@@ -86,7 +86,7 @@ struct ch_request ch_request_of(const struct ch_context *context, const struct c
                            : ch_team_is_mapped(team) ? CH_REACH_mapped
                                                      : CH_REACH_network;
     const uint32_t offers = ch_offers(asked->type, reach, call->facts);
-    const uint32_t whole = ch_ctas_of_share(context, team->layout.n_whole);
+    const uint32_t whole = ch_limit_ctas(context, team->layout.n_whole);
     const struct ch_request request = {
         .coll = asked->coll,
         .bytes = ch_coll_splits_result(asked->coll) ? block * team->n : block,
@@ -97,7 +97,7 @@ struct ch_request ch_request_of(const struct ch_context *context, const struct c
         .type = asked->type,
         .op = asked->op,
         .ctas_max = whole,
-        .ctas_slim = ch_ctas_of_share(context, team->n_dups) - whole,
+        .ctas_slim = ch_limit_ctas(context, team->n_dups) - whole,
         .machine = team->is_on_gpu ? "cuda" : "host",
         .gpu = ch_heap_gpu_name(context->heap),
         .offers = team->is_on_gpu ? gpu_offers(context, call, offers) : offers,
@@ -107,10 +107,11 @@ struct ch_request ch_request_of(const struct ch_context *context, const struct c
 }
 
 /* Select by the rules, and cache the plan. */
-static CH_COLD chorus_status ask_rules(const struct ch_context *context, struct ch_call *call)
+static CH_COLD chorus_status select_by_rules(const struct ch_context *context,
+                                             struct ch_call *call)
 {
     const struct ch_request request = ch_request_of(context, call);
-    const uint64_t shape = shape_of(call);
+    const uint64_t shape = plan_cache_key(call);
     struct ch_plan plan;
 
     CH_TRY(ch_select_plan(context->select, &request, &plan));
@@ -118,20 +119,21 @@ static CH_COLD chorus_status ask_rules(const struct ch_context *context, struct 
     call->algo = plan.algo;
     call->ctas = plan.ctas;
     call->radix = plan.radix;
-    call->plan = plan_of(call);
+    call->plan = pack_plan(call);
     if (call->asked->count <= COUNT_KEPT_MAX && plan.ctas <= UINT8_MAX)
-        __atomic_store_n(plan_at(call->team, shape), shape | call->plan, __ATOMIC_RELAXED);
+        __atomic_store_n(plan_cache_slot(call->team, shape), shape | call->plan,
+                         __ATOMIC_RELAXED);
     return CHORUS_OK;
 }
 
 static inline chorus_status select_plan(const struct ch_context *context, struct ch_call *call)
 {
-    const uint64_t shape = shape_of(call);
-    const uint64_t plan = __atomic_load_n(plan_at(call->team, shape), __ATOMIC_RELAXED);
+    const uint64_t shape = plan_cache_key(call);
+    const uint64_t plan = __atomic_load_n(plan_cache_slot(call->team, shape), __ATOMIC_RELAXED);
 
     if (call->asked->count > COUNT_KEPT_MAX || plan >> CTAS_AT == 0 ||
         (plan ^ shape) << (64 - SHAPE_BITS) != 0)
-        return ask_rules(context, call);
+        return select_by_rules(context, call);
     call->algo = &ch_algos[plan >> SHAPE_BITS & (128 - 1)];
     call->radix = (uint32_t)(plan >> RADIX_AT & (64 - 1)) + 1;
     call->ctas = (uint32_t)(plan >> CTAS_AT);
@@ -199,9 +201,9 @@ static CH_COLD chorus_status force_plan(const struct ch_context *context, struct
     call->ctas = asked->ctas > 0 ? (uint32_t)asked->ctas : 1;
     call->radix = asked->radix > 0 ? (uint32_t)asked->radix : CH_RADIX_DEFAULT;
     CH_TRY(check_forced(call));
-    call->ctas = ch_ctas_of_share(context, call->ctas);
+    call->ctas = ch_limit_ctas(context, call->ctas);
     if (!call->algo->takes_radix) call->radix = CH_RADIX_DEFAULT;
-    call->plan = plan_of(call);
+    call->plan = pack_plan(call);
     return CHORUS_OK;
 }
 
@@ -217,7 +219,7 @@ static chorus_status launch_on_gpu(struct ch_context *context, const struct ch_c
 
 /* The part of the source that must not change while the call runs and is compared for that:
  * none if it has gaps, or if this PE's source is not read. */
-static size_t watched_bytes(const struct ch_context *context, const struct ch_call *call)
+static size_t watched_source_bytes(const struct ch_context *context, const struct ch_call *call)
 {
     const chorusx_call *asked = call->asked;
     const bool is_read =
@@ -225,27 +227,27 @@ static size_t watched_bytes(const struct ch_context *context, const struct ch_ca
     const bool has_gaps =
         asked->source_counts != NULL || (ch_coll_is_strided(asked->coll) && asked->sst != 1);
 
-    if (!ch_guards(context) || (call->facts & CH_NEED_apart) == 0 || !is_read || has_gaps)
+    if (!ch_guard_is_on(context) || (call->facts & CH_NEED_apart) == 0 || !is_read || has_gaps)
         return 0;
     return ch_check_extent(call).source;
 }
 
 /* Any call on a stream, and calls that are checked. */
-static CH_COLD chorus_status launch(struct ch_context *context, struct ch_call *call)
+static CH_COLD chorus_status launch_call(struct ch_context *context, struct ch_call *call)
 {
     const bool is_serial = context->thread_level != CHORUS_THREAD_MULTIPLE;
 
     if (context->gpu != NULL) return launch_on_gpu(context, call);
-    call->source_bytes = watched_bytes(context, call);
+    call->source_bytes = watched_source_bytes(context, call);
     call->is_summed = false;
     if (!call->is_on_stream)
-        return ch_call_run(call, ch_team_ticket(call->team, is_serial), context->workers);
+        return ch_call_run(call, ch_team_draw_ticket(call->team, is_serial), context->workers);
     ch_stream_push(call->stream, call);
     return CHORUS_OK;
 }
 
 /* Does this PE move no data? Then no other PE does. */
-static bool is_nothing(const chorusx_call *call)
+static bool moves_no_data(const chorusx_call *call)
 {
     return call->count == 0 && call->coll != CHORUS_COLL_barrier &&
            !ch_coll_is_uneven(call->coll);
@@ -257,18 +259,21 @@ static chorus_status check_objects(const struct ch_context *context, const struc
     const struct ch_extent extent = ch_check_extent(call);
     const chorusx_call *asked = call->asked;
 
-    CH_TRY(ch_guard_thread(context, call->function));
+    CH_TRY(ch_guard_check_thread(context, call->function));
     if (ch_heap_contains(context->heap, asked->dest, 1))
-        CH_TRY(ch_guard_inside(context, call->function, "dest", asked->dest, extent.dest));
+        CH_TRY(
+            ch_guard_check_inside(context, call->function, "dest", asked->dest, extent.dest));
     if (!ch_heap_contains(context->heap, asked->source, 1)) return CHORUS_OK;
-    return ch_guard_inside(context, call->function, "source", asked->source, extent.source);
+    return ch_guard_check_inside(context, call->function, "source", asked->source,
+                                 extent.source);
 }
 
 /* With CHORUS_CHECK, for a call that the record has as `entry`. */
 static CH_COLD chorus_status check_entry(const struct ch_context *context,
                                          const struct ch_call *call, struct ch_entry entry)
 {
-    const chorus_status status = ch_guards(context) ? check_objects(context, call) : CHORUS_OK;
+    const chorus_status status =
+        ch_guard_is_on(context) ? check_objects(context, call) : CHORUS_OK;
     const struct ch_doing doing = ch_entry_doing(&entry);
 
     if (status != CHORUS_OK) {
@@ -280,7 +285,7 @@ static CH_COLD chorus_status check_entry(const struct ch_context *context,
 
 /* The first word of a call in records. The root of collectives that have none may be any
  * number. */
-static inline uint64_t word_of(const struct ch_call *call)
+static inline uint64_t pack_call(const struct ch_call *call)
 {
     const uint64_t algo = call->plan >> SHAPE_BITS & (128 - 1);
     const uint32_t root_mask = (1u << CH_CALL_ROOT_BITS) - 1;
@@ -295,12 +300,12 @@ static inline uint64_t word_of(const struct ch_call *call)
 /* Give the call its number on the team and an entry in the record. PEs can compare whether a
  * call is in place only if all PEs or none must be. `entry` remains in registers, because only
  * inline functions get its address. */
-static inline chorus_status enter(const struct ch_context *context, struct ch_call *call)
+static inline chorus_status begin_call(const struct ch_context *context, struct ch_call *call)
 {
     const bool is_serial = context->thread_level != CHORUS_THREAD_MULTIPLE;
     struct ch_team *team = call->team;
     const struct ch_entry entry = {
-        .what = word_of(call),
+        .what = pack_call(call),
         .plan = call->plan >> RADIX_AT,
         .where = team->word,
         .call = ch_team_next_call(team, is_serial),
@@ -312,41 +317,44 @@ static inline chorus_status enter(const struct ch_context *context, struct ch_ca
     return team->check == NULL ? CHORUS_OK : check_entry(context, call, entry);
 }
 
-static CH_COLD chorus_status do_nothing(const struct ch_context *context, struct ch_call *call)
+static CH_COLD chorus_status record_empty_call(const struct ch_context *context,
+                                               struct ch_call *call)
 {
     call->plan = 0;
-    CH_TRY(enter(context, call));
+    CH_TRY(begin_call(context, call));
     ch_record_mark(call->team->record, call->index, CH_ENTRY_ENDED);
     return CHORUS_OK;
 }
 
 /* No algorithm that the user chose serves the call of this PE, though it may serve those of
  * others: the call takes its number, and PEs that wait for it find it in the record. */
-static CH_COLD chorus_status miss_plan(const struct ch_context *context, struct ch_call *call,
-                                       chorus_status status)
+static CH_COLD chorus_status record_call_without_plan(const struct ch_context *context,
+                                                      struct ch_call *call,
+                                                      chorus_status status)
 {
     call->plan = 0;
-    CH_TRY(enter(context, call));
+    CH_TRY(begin_call(context, call));
     ch_record_mark(call->team->record, call->index, CH_ENTRY_FAILED);
     return status;
 }
 
 /* The plan: forced by the program, or by the rules. */
-static inline chorus_status choose(const struct ch_context *context, struct ch_call *call)
+static inline chorus_status choose_plan(const struct ch_context *context, struct ch_call *call)
 {
     const chorus_status status =
         call->asked->algo != NULL ? force_plan(context, call) : select_plan(context, call);
 
-    if (__builtin_expect(status != CHORUS_OK, 0)) return miss_plan(context, call, status);
+    if (__builtin_expect(status != CHORUS_OK, 0))
+        return record_call_without_plan(context, call, status);
     return context->gpu != NULL ? ch_gpu_check(call) : CHORUS_OK;
 }
 
 /* The call with symmetric addresses, where the program registered its buffers. */
-static CH_COLD void name_buffers(const struct ch_context *context, struct ch_call *call,
-                                 chorusx_call *named)
+static CH_COLD void replace_named_buffers(const struct ch_context *context,
+                                          struct ch_call *call, chorusx_call *named)
 {
     *named = *call->asked;
-    ch_check_named(context, call->team, named);
+    ch_check_replace_named(context, call->team, named);
     call->asked = named;
 }
 
@@ -359,20 +367,20 @@ chorus_status ch_collective(struct ch_call *call)
         !call->is_traced)
         return ch_trace_collective(call);
     CH_TRY(ch_context_require(call->function, &context));
-    CH_TRY(ch_error_in(call->function,
-                       ch_team_get(context->teams, call->asked->team, &call->team)));
-    CH_TRY(ch_error_in(call->function, ch_team_usable(call->team)));
-    if (context->buffers != NULL) name_buffers(context, call, &named);
+    CH_TRY(ch_prefix_error(call->function,
+                           ch_team_get(context->teams, call->asked->team, &call->team)));
+    CH_TRY(ch_prefix_error(call->function, ch_team_check_usable(call->team)));
+    if (context->buffers != NULL) replace_named_buffers(context, call, &named);
     CH_TRY(ch_check_call(context, call));
     if (call->is_on_stream && context->gpu == NULL)
         CH_TRY(ch_stream_check(context, call->function, call->stream));
-    if (is_nothing(call->asked)) return do_nothing(context, call);
-    CH_TRY(choose(context, call));
-    CH_TRY(enter(context, call));
-    if (call->is_on_stream || context->gpu != NULL || ch_guards(context))
-        return launch(context, call);
+    if (moves_no_data(call->asked)) return record_empty_call(context, call);
+    CH_TRY(choose_plan(context, call));
+    CH_TRY(begin_call(context, call));
+    if (call->is_on_stream || context->gpu != NULL || ch_guard_is_on(context))
+        return launch_call(context, call);
     call->source_bytes = 0;
     return ch_call_run(
-        call, ch_team_ticket(call->team, context->thread_level != CHORUS_THREAD_MULTIPLE),
+        call, ch_team_draw_ticket(call->team, context->thread_level != CHORUS_THREAD_MULTIPLE),
         context->workers);
 }

@@ -17,7 +17,7 @@ CH_MUST_CHECK chorus_status ch_stream_check(struct ch_context *context, const ch
 
 /* Of so many CTAs of a call, those that run at the same time on the GPUs of all PEs; on hosts
  * all of them. */
-static inline uint32_t ch_ctas_of_share(const struct ch_context *context, uint32_t ctas)
+static inline uint32_t ch_limit_ctas(const struct ch_context *context, uint32_t ctas)
 {
     return ctas < context->share_ctas ? ctas : context->share_ctas;
 }
@@ -39,8 +39,8 @@ struct ch_extent ch_check_extent(const struct ch_call *call);
 
 /* Replace addresses in memory of chorusx_buffer_register by their symmetric addresses,
  * except in collectives whose dest differs in length between PEs. */
-void ch_check_named(const struct ch_context *context, const struct ch_team *team,
-                    chorusx_call *call);
+void ch_check_replace_named(const struct ch_context *context, const struct ch_team *team,
+                            chorusx_call *call);
 
 /* --- profilers ---------------------------------------------------------------------------- */
 

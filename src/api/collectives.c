@@ -3,7 +3,8 @@
 #include "api/coll.h"
 
 /* The rest of a call is set on its way. */
-static inline void begin(struct ch_call *call, const char *function, const chorusx_call *asked)
+static inline void fill_call(struct ch_call *call, const char *function,
+                             const chorusx_call *asked)
 {
     call->function = function;
     call->asked = asked;
@@ -12,30 +13,30 @@ static inline void begin(struct ch_call *call, const char *function, const choru
     call->is_traced = false;
 }
 
-static chorus_status make(const char *function, chorusx_call asked)
+static chorus_status make_coll(const char *function, chorusx_call asked)
 {
     struct ch_call call;
 
-    begin(&call, function, &asked);
+    fill_call(&call, function, &asked);
     return ch_collective(&call);
 }
 
-static int run(const char *function, chorusx_call asked)
+static int run_call(const char *function, chorusx_call asked)
 {
     struct ch_call call;
 
-    begin(&call, function, &asked);
-    return ch_give_or_raise(function, ch_collective(&call));
+    fill_call(&call, function, &asked);
+    return ch_handle_or_raise(function, ch_collective(&call));
 }
 
-static int run_on(const char *function, chorusx_call asked, chorus_stream_t stream)
+static int run_call_on(const char *function, chorusx_call asked, chorus_stream_t stream)
 {
     struct ch_call call;
 
-    begin(&call, function, &asked);
+    fill_call(&call, function, &asked);
     call.is_on_stream = true;
     call.stream = stream;
-    return ch_give(function, ch_collective(&call));
+    return ch_handle_status(function, ch_collective(&call));
 }
 
 /* Collective, type and operator of a function, in one word, which is passed in a register. */
@@ -44,8 +45,8 @@ static int run_on(const char *function, chorusx_call asked, chorus_stream_t stre
 
 /* Assigned field by field: compilers clear such a struct by a string instruction, which takes
  * as long as the rest of a small call. */
-static inline chorusx_call call_of(unsigned name, chorus_team_t team, void *dest,
-                                   const void *source, size_t count, int root)
+static inline chorusx_call fill_asked(unsigned name, chorus_team_t team, void *dest,
+                                      const void *source, size_t count, int root)
 {
     chorusx_call call;
 
@@ -67,9 +68,9 @@ static inline chorusx_call call_of(unsigned name, chorus_team_t team, void *dest
     return call;
 }
 
-static inline chorusx_call barrier(chorus_team_t team)
+static inline chorusx_call barrier_call(chorus_team_t team)
 {
-    return call_of(NAMED(barrier, CHORUS_TYPE_u8, 0), team, NULL, NULL, 0, 0);
+    return fill_asked(NAMED(barrier, CHORUS_TYPE_u8, 0), team, NULL, NULL, 0, 0);
 }
 
 _Static_assert(CHORUS_COLL_COUNT <= 256 && CHORUS_TYPE_COUNT <= 256, "they fit NAMED");
@@ -78,42 +79,44 @@ _Static_assert(CHORUS_COLL_COUNT <= 256 && CHORUS_TYPE_COUNT <= 256, "they fit N
  * not inlined: there are 1,400 of them. */
 #define FOR_ALL static __attribute__((noinline))
 
-FOR_ALL int run_named(const char *function, chorus_team_t team, unsigned name, void *dest,
+FOR_ALL int run_plain(const char *function, chorus_team_t team, unsigned name, void *dest,
                       const void *source, size_t count, int root)
 {
-    return run(function, call_of(name, team, dest, source, count, root));
+    return run_call(function, fill_asked(name, team, dest, source, count, root));
 }
 
-FOR_ALL int run_named_on(const char *function, chorus_team_t team, unsigned name, void *dest,
+FOR_ALL int run_plain_on(const char *function, chorus_team_t team, unsigned name, void *dest,
                          const void *source, size_t count, int root, chorus_stream_t stream)
 {
-    return run_on(function, call_of(name, team, dest, source, count, root), stream);
+    return run_call_on(function, fill_asked(name, team, dest, source, count, root), stream);
 }
 
-static inline chorusx_call apart(chorusx_call call, ptrdiff_t dst, ptrdiff_t sst)
+static inline chorusx_call set_strides(chorusx_call call, ptrdiff_t dst, ptrdiff_t sst)
 {
     call.dst = dst;
     call.sst = sst;
     return call;
 }
 
-FOR_ALL int run_apart(const char *function, chorus_team_t team, unsigned name, void *dest,
-                      const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t count)
+FOR_ALL int run_strided(const char *function, chorus_team_t team, unsigned name, void *dest,
+                        const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t count)
 {
-    return run(function, apart(call_of(name, team, dest, source, count, 0), dst, sst));
+    return run_call(function,
+                    set_strides(fill_asked(name, team, dest, source, count, 0), dst, sst));
 }
 
-FOR_ALL int run_apart_on(const char *function, chorus_team_t team, unsigned name, void *dest,
-                         const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t count,
-                         chorus_stream_t stream)
+FOR_ALL int run_strided_on(const char *function, chorus_team_t team, unsigned name, void *dest,
+                           const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t count,
+                           chorus_stream_t stream)
 {
-    return run_on(function, apart(call_of(name, team, dest, source, count, 0), dst, sst),
-                  stream);
+    return run_call_on(function,
+                       set_strides(fill_asked(name, team, dest, source, count, 0), dst, sst),
+                       stream);
 }
 
-static inline chorusx_call in_blocks(chorusx_call call, const size_t *dest_counts,
-                                     const size_t *dest_offsets, const size_t *source_counts,
-                                     const size_t *source_offsets)
+static inline chorusx_call set_blocks(chorusx_call call, const size_t *dest_counts,
+                                      const size_t *dest_offsets, const size_t *source_counts,
+                                      const size_t *source_offsets)
 {
     call.dest_counts = dest_counts;
     call.dest_offsets = dest_offsets;
@@ -126,20 +129,21 @@ FOR_ALL int run_blocks(const char *function, chorus_team_t team, unsigned name, 
                        const size_t *in, const size_t *to, const void *source,
                        const size_t *out, const size_t *from)
 {
-    return run(function, in_blocks(call_of(name, team, dest, source, 0, 0), in, to, out, from));
+    return run_call(function,
+                    set_blocks(fill_asked(name, team, dest, source, 0, 0), in, to, out, from));
 }
 
 FOR_ALL int run_blocks_on(const char *function, chorus_team_t team, unsigned name, void *dest,
                           const size_t *in, const size_t *to, const void *source,
                           const size_t *out, const size_t *from, chorus_stream_t stream)
 {
-    return run_on(function,
-                  in_blocks(call_of(name, team, dest, source, 0, 0), in, to, out, from),
-                  stream);
+    return run_call_on(
+        function, set_blocks(fill_asked(name, team, dest, source, 0, 0), in, to, out, from),
+        stream);
 }
 
 /* A barrier is a sync that also completes the calling PE's own earlier operations. */
-static int quiet(const char *function)
+static int quiet_default_ctx(const char *function)
 {
     struct ch_context *context;
 
@@ -149,58 +153,61 @@ static int quiet(const char *function)
 
 int chorus_team_sync(chorus_team_t team)
 {
-    return run(__func__, barrier(team));
+    return run_call(__func__, barrier_call(team));
 }
 
 /* Algorithms do not know the name of the call. */
-static void report(const char *function, chorus_status status)
+static void report_status(const char *function, chorus_status status)
 {
-    ch_report(ch_error_in(function, status));
+    ch_report(ch_prefix_error(function, status));
 }
 
 void chorus_sync_all(void)
 {
-    report(__func__, make(__func__, barrier(CHORUS_TEAM_WORLD)));
+    report_status(__func__, make_coll(__func__, barrier_call(CHORUS_TEAM_WORLD)));
 }
 
 int chorus_barrier(chorus_team_t team)
 {
-    const int status = quiet(__func__);
+    const int status = quiet_default_ctx(__func__);
 
-    return status == CHORUS_OK ? run(__func__, barrier(team)) : ch_give(__func__, status);
+    return status == CHORUS_OK ? run_call(__func__, barrier_call(team))
+                               : ch_handle_status(__func__, status);
 }
 
 void chorus_barrier_all(void)
 {
-    const int status = quiet(__func__);
+    const int status = quiet_default_ctx(__func__);
 
-    report(__func__, status == CHORUS_OK ? make(__func__, barrier(CHORUS_TEAM_WORLD)) : status);
+    report_status(__func__, status == CHORUS_OK
+                                ? make_coll(__func__, barrier_call(CHORUS_TEAM_WORLD))
+                                : status);
 }
 
 int chorusx_team_sync_on_stream(chorus_team_t team, chorus_stream_t stream)
 {
-    return run_on(__func__, barrier(team), stream);
+    return run_call_on(__func__, barrier_call(team), stream);
 }
 
 int chorusx_sync_all_on_stream(chorus_stream_t stream)
 {
-    return run_on(__func__, barrier(CHORUS_TEAM_WORLD), stream);
+    return run_call_on(__func__, barrier_call(CHORUS_TEAM_WORLD), stream);
 }
 
 int chorusx_barrier_on_stream(chorus_team_t team, chorus_stream_t stream)
 {
-    const int status = quiet(__func__);
+    const int status = quiet_default_ctx(__func__);
 
-    return status == CHORUS_OK ? run_on(__func__, barrier(team), stream)
-                               : ch_give(__func__, status);
+    return status == CHORUS_OK ? run_call_on(__func__, barrier_call(team), stream)
+                               : ch_handle_status(__func__, status);
 }
 
 int chorusx_barrier_all_on_stream(chorus_stream_t stream)
 {
-    const int status = quiet(__func__);
+    const int status = quiet_default_ctx(__func__);
 
-    return status == CHORUS_OK ? run_on(__func__, barrier(CHORUS_TEAM_WORLD), stream)
-                               : ch_give(__func__, status);
+    return status == CHORUS_OK ? run_call_on(__func__, barrier_call(CHORUS_TEAM_WORLD), stream)
+                               : ch_handle_status(__func__, status);
 }
 
 /* clang-format off */
@@ -225,13 +232,13 @@ int chorusx_barrier_all_on_stream(chorus_stream_t stream)
     }
 
 #define MOVE_PLAIN(PREFIX, COLL, NAME, mem, T, TYPE)                                                \
-    DEFINE(run_named, PREFIX, NAME##COLL##mem, (T *dest, const T *source, size_t n),                \
+    DEFINE(run_plain, PREFIX, NAME##COLL##mem, (T *dest, const T *source, size_t n),                \
            (NAMED(COLL, TYPE, 0), dest, source, n, 0))
 #define MOVE_ROOTED(PREFIX, COLL, NAME, mem, T, TYPE)                                               \
-    DEFINE(run_named, PREFIX, NAME##COLL##mem, (T *dest, const T *source, size_t n, int root),      \
+    DEFINE(run_plain, PREFIX, NAME##COLL##mem, (T *dest, const T *source, size_t n, int root),      \
            (NAMED(COLL, TYPE, 0), dest, source, n, root))
 #define MOVE_STRIDED(PREFIX, COLL, NAME, mem, T, TYPE)                                              \
-    DEFINE(run_apart, PREFIX, NAME##COLL##mem,                                                      \
+    DEFINE(run_strided, PREFIX, NAME##COLL##mem,                                                    \
            (T *dest, const T *source, ptrdiff_t dst, ptrdiff_t sst, size_t n),                      \
            (NAMED(COLL, TYPE, 0), dest, source, dst, sst, n))
 #define MOVE_LISTED(PREFIX, COLL, NAME, mem, T, TYPE)                                               \
@@ -257,10 +264,10 @@ CHORUS_RMA_TYPES(X)
 #undef X
 
 #define COMBINE_none(PREFIX, COLL, OP, NAME, T, TYPE)                                               \
-    DEFINE(run_named, PREFIX, NAME##OP##_##COLL, (T *dest, const T *source, size_t nreduce),        \
+    DEFINE(run_plain, PREFIX, NAME##OP##_##COLL, (T *dest, const T *source, size_t nreduce),        \
            (NAMED(COLL, TYPE, CHORUS_OP##OP), dest, source, nreduce, 0))
 #define COMBINE_to(PREFIX, COLL, OP, NAME, T, TYPE)                                                 \
-    DEFINE(run_named, PREFIX, NAME##OP##_##COLL, (T *dest, const T *source, size_t nreduce, int root), \
+    DEFINE(run_plain, PREFIX, NAME##OP##_##COLL, (T *dest, const T *source, size_t nreduce, int root), \
            (NAMED(COLL, TYPE, CHORUS_OP##OP), dest, source, nreduce, root))
 #define COMBINES_copies NOTHING
 #define COMBINES_scans NOTHING
@@ -282,7 +289,7 @@ CHORUS_REDUCE_ARITHMETIC_TYPES(X)
 #undef X
 /* clang-format on */
 
-static chorus_status check_given(const chorusx_call *call)
+static chorus_status check_described_call(const chorusx_call *call)
 {
     if (call == NULL)
         return CH_FAIL(
@@ -305,14 +312,14 @@ static chorus_status check_given(const chorusx_call *call)
     return CHORUS_OK;
 }
 
-static chorus_status make_given(const char *function, const chorusx_call *asked,
-                                chorus_stream_t stream)
+static chorus_status make_described_call(const char *function, const chorusx_call *asked,
+                                         chorus_stream_t stream)
 {
     struct ch_call call;
     chorusx_call sync;
 
-    CH_TRY(check_given(asked));
-    begin(&call, function, asked);
+    CH_TRY(check_described_call(asked));
+    fill_call(&call, function, asked);
     call.is_on_stream = stream != NULL;
     call.stream = stream;
     if (asked->coll == CHORUS_COLL_barrier) { /* its count is ignored: PEs do not compare it */
@@ -325,5 +332,5 @@ static chorus_status make_given(const char *function, const chorusx_call *asked,
 
 int chorusx_collective(const chorusx_call *call, chorus_stream_t stream)
 {
-    return ch_give_or_raise(__func__, make_given(__func__, call, stream));
+    return ch_handle_or_raise(__func__, make_described_call(__func__, call, stream));
 }

@@ -30,7 +30,7 @@ static _Thread_local struct ch_context *thread_context;
 struct ch_context *ch_context_only;
 static bool has_threads; /* set once a thread has had its own context; never cleared */
 
-static struct ch_context *current(void)
+static struct ch_context *current_context(void)
 {
     if (thread_context != NULL) return thread_context;
     return __atomic_load_n(&process_context, __ATOMIC_ACQUIRE);
@@ -38,14 +38,14 @@ static struct ch_context *current(void)
 
 struct ch_context *ch_context_find(void)
 {
-    struct ch_context *context = current();
+    struct ch_context *context = current_context();
 
     return context == &retired || context == &forked ? NULL : context;
 }
 
 enum ch_phase ch_context_phase(void)
 {
-    const struct ch_context *context = current();
+    const struct ch_context *context = current_context();
 
     if (context == NULL) return CH_PHASE_BEFORE;
     if (context == &forked) return CH_PHASE_FORKED;
@@ -58,7 +58,7 @@ bool ch_context_is_of_thread(void)
 }
 
 /* In a child that a thread of a PE forked. */
-static void leave_to_parent(void)
+static void detach_forked_child(void)
 {
     of_parent = ch_context_get();
     if (of_parent == NULL) return;
@@ -70,10 +70,10 @@ static void leave_to_parent(void)
 
 static void watch_forks(void)
 {
-    (void)pthread_atfork(NULL, NULL, leave_to_parent);
+    (void)pthread_atfork(NULL, NULL, detach_forked_child);
 }
 
-static void prepare(void)
+static void watch_forks_once(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -83,7 +83,7 @@ static void prepare(void)
 /* Set the PE for which this thread runs; null: that of the process. */
 static void set_thread(struct ch_context *context)
 {
-    prepare();
+    watch_forks_once();
     thread_context = context;
     __atomic_store_n(&has_threads, true, __ATOMIC_SEQ_CST);
     __atomic_store_n(&ch_context_only, NULL, __ATOMIC_SEQ_CST);
@@ -93,14 +93,14 @@ static void set_thread(struct ch_context *context)
  * either order. */
 void ch_context_set_process(struct ch_context *context)
 {
-    prepare();
+    watch_forks_once();
     __atomic_store_n(&process_context, context, __ATOMIC_RELEASE);
     __atomic_store_n(&ch_context_only, context != &retired ? context : NULL, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&has_threads, __ATOMIC_SEQ_CST))
         __atomic_store_n(&ch_context_only, NULL, __ATOMIC_SEQ_CST);
 }
 
-void ch_context_retire(void)
+void ch_context_mark_finalized(void)
 {
     if (thread_context != NULL)
         thread_context = &retired;
@@ -108,7 +108,7 @@ void ch_context_retire(void)
         ch_context_set_process(&retired);
 }
 
-void ch_context_miss(const char *function)
+void ch_context_fail_missing(const char *function)
 {
     if (ch_context_phase() == CH_PHASE_FORKED)
         (void)CH_FAIL(CHORUS_ERR_STATE,
@@ -123,13 +123,13 @@ void ch_context_miss(const char *function)
                                                             : "after chorus_finalize");
 }
 
-chorus_status ch_context_meet(struct ch_context *context)
+chorus_status ch_context_quiet_and_sync(struct ch_context *context)
 {
     struct ch_team *world;
 
     CH_TRY(ch_links_quiet(context->links, CH_CTX_DEFAULT, CH_LINK_ALL));
     CH_TRY(ch_team_get(context->teams, CHORUS_TEAM_WORLD, &world));
-    return ch_team_meet(world);
+    return ch_team_sync_by_mail(world);
 }
 
 /* --- PEs that are threads ----------------------------------------------------------------- */
@@ -147,7 +147,7 @@ struct pe_thread {
     char message[MESSAGE_BYTES]; /* of a status that is not OK */
 };
 
-static chorus_status live(struct pe_thread *pe)
+static chorus_status run_pe(struct pe_thread *pe)
 {
     struct ch_context *context;
     chorus_status status;
@@ -166,7 +166,7 @@ static void *thread_main(void *self)
     struct pe_thread *pe = self;
 
     ch_log_name_pe((int)pe->boot->me);
-    pe->status = live(pe);
+    pe->status = run_pe(pe);
     if (pe->status != CHORUS_OK)
         (void)snprintf(pe->message, sizeof(pe->message), "%s", ch_error_message());
     return NULL;
@@ -174,7 +174,7 @@ static void *thread_main(void *self)
 
 /* The number of the n threads that run. PEs without a thread leave the job, so that the other
  * PEs fail at once. */
-static int launch(struct pe_thread *pes, struct ch_boot **boots, int n)
+static int start_threads(struct pe_thread *pes, struct ch_boot **boots, int n)
 {
     int started = 0;
 
@@ -187,7 +187,7 @@ static int launch(struct pe_thread *pes, struct ch_boot **boots, int n)
 }
 
 /* The failure that caused the others, if there is one. */
-static chorus_status verdict(const struct pe_thread *pes, int n)
+static chorus_status find_root_failure(const struct pe_thread *pes, int n)
 {
     const struct pe_thread *worst = NULL;
 
@@ -199,8 +199,9 @@ static chorus_status verdict(const struct pe_thread *pes, int n)
     return CH_FAIL(worst->status, "PE %d: %s", (int)(worst - pes), worst->message);
 }
 
-static chorus_status run(struct pe_thread *pes, struct ch_boot **boots, int n,
-                         const struct ch_options *options, void (*pe_main)(void *), void *arg)
+static chorus_status start_and_join_pes(struct pe_thread *pes, struct ch_boot **boots, int n,
+                                        const struct ch_options *options,
+                                        void (*pe_main)(void *), void *arg)
 {
     int started;
 
@@ -208,7 +209,7 @@ static chorus_status run(struct pe_thread *pes, struct ch_boot **boots, int n,
     for (int pe = 0; pe < n; pe++)
         pes[pe] = (struct pe_thread){
             .options = options, .boot = boots[pe], .pe_main = pe_main, .arg = arg};
-    started = launch(pes, boots, n);
+    started = start_threads(pes, boots, n);
     for (int pe = 0; pe < started; pe++)
         (void)pthread_join(pes[pe].thread, NULL);
     if (started < n)
@@ -216,7 +217,7 @@ static chorus_status run(struct pe_thread *pes, struct ch_boot **boots, int n,
                        "only %d threads could be created for %d PEs; raise the limit of "
                        "processes (ulimit -u)",
                        started, n);
-    return verdict(pes, n);
+    return find_root_failure(pes, n);
 }
 
 static chorus_status run_threads(const char *function, int n_pes, void (*pe_main)(void *arg),
@@ -231,13 +232,13 @@ static chorus_status run_threads(const char *function, int n_pes, void (*pe_main
         return CH_FAIL(CHORUS_ERR_ARG, "%s: n_pes is %d; expected 1 or more", function, n_pes);
     CH_TRY(ch_options_read(&options));
     CH_TRY(ch_log_start(&options));
-    ch_environment_warn();
+    ch_warn_of_unknown_variables();
     pes = calloc((size_t)n_pes, sizeof(*pes));
     boots = calloc((size_t)n_pes, sizeof(*boots));
     if (pes == NULL || boots == NULL)
         status = CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %d PEs", n_pes);
     else
-        status = run(pes, boots, n_pes, &options, pe_main, arg);
+        status = start_and_join_pes(pes, boots, n_pes, &options, pe_main, arg);
     free(boots);
     free(pes);
     return status;
@@ -245,7 +246,7 @@ static chorus_status run_threads(const char *function, int n_pes, void (*pe_main
 
 int chorusx_run_threads(int n_pes, void (*pe_main)(void *arg), void *arg)
 {
-    return ch_give(__func__, run_threads(__func__, n_pes, pe_main, arg));
+    return ch_handle_status(__func__, run_threads(__func__, n_pes, pe_main, arg));
 }
 
 /* --- calls in the record ------------------------------------------------------------------ */
@@ -259,7 +260,7 @@ chorus_status ch_check_entry(const char *function, struct ch_team *team,
     return status;
 }
 
-static uint64_t begin(const struct ch_context *context, const struct ch_doing *doing)
+static uint64_t record_begin(const struct ch_context *context, const struct ch_doing *doing)
 {
     const struct ch_entry noted = ch_entry_of(doing);
 
@@ -284,10 +285,10 @@ chorus_status ch_doing_begin(const struct ch_context *context, const char *funct
         .count = count,
     };
 
-    if (ch_guards(context)) CH_TRY(ch_guard_thread(context, function));
+    if (ch_guard_is_on(context)) CH_TRY(ch_guard_check_thread(context, function));
     if (team->check != NULL && ch_team_is_refused(team) && !is_ending(what))
         return ch_team_refusal(team, function);
-    *index_out = begin(context, &doing);
+    *index_out = record_begin(context, &doing);
     if (team->check == NULL || ch_team_is_refused(team)) return CHORUS_OK;
     return ch_check_entry(function, team, &doing, *index_out);
 }
@@ -303,7 +304,7 @@ chorus_status ch_doing_begin_all(const struct ch_context *context, const char *f
 
 uint64_t ch_doing_begin_alone(const struct ch_context *context, const struct ch_doing *doing)
 {
-    return begin(context, doing);
+    return record_begin(context, doing);
 }
 
 chorus_status ch_doing_end(const struct ch_context *context, uint64_t index,

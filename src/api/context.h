@@ -98,10 +98,10 @@ void ch_context_set_process(struct ch_context *context);
 
 /* After finalize: forget the context of this thread if it has its own, else that of the
  * process. */
-void ch_context_retire(void);
+void ch_context_mark_finalized(void);
 
 /* Record ERR_STATE, for example "chorus_reduce called before chorus_init". */
-CH_COLD void ch_context_miss(const char *function);
+CH_COLD void ch_context_fail_missing(const char *function);
 
 /* The context; without one, ch_context_missing. */
 CH_MUST_CHECK static inline chorus_status ch_context_require(const char *function,
@@ -111,7 +111,7 @@ CH_MUST_CHECK static inline chorus_status ch_context_require(const char *functio
 
     *out = context;
     if (context != NULL) return CHORUS_OK;
-    ch_context_miss(function);
+    ch_context_fail_missing(function);
     return CHORUS_ERR_STATE;
 }
 
@@ -128,7 +128,7 @@ void ch_context_close(struct ch_context *context); /* null is a no-op */
 
 /* Complete this PE's puts and synchronise with all PEs of the job, as malloc and free
  * promise. */
-CH_MUST_CHECK chorus_status ch_context_meet(struct ch_context *context);
+CH_MUST_CHECK chorus_status ch_context_quiet_and_sync(struct ch_context *context);
 
 /* Compare over boot the values that must be equal on all PEs; `mine` is this PE's state so far.
  * If any PE fails, all fail with its message. Collective over the job. */
@@ -147,7 +147,7 @@ void ch_buffers_close(struct ch_context *context);
 
 /* The symmetric address if `at` is in memory that was registered by chorusx_buffer_register;
  * else `at`. */
-void *ch_buffer_named(const struct ch_context *context, void *at, size_t bytes);
+void *ch_buffer_to_symmetric(const struct ch_context *context, void *at, size_t bytes);
 
 void ch_pool_open(struct ch_pool *pool);
 void ch_pool_close(struct ch_pool *pool);
@@ -165,19 +165,19 @@ static inline void ch_report(chorus_status status)
 
 /* Before a public function returns a code: report a failure as CHORUS_ERRORS selects. Returns
  * the same status. */
-CH_COLD void ch_give_failure(const char *function, chorus_status status);
-static inline chorus_status ch_give(const char *function, chorus_status status)
+CH_COLD void ch_handle_failure(const char *function, chorus_status status);
+static inline chorus_status ch_handle_status(const char *function, chorus_status status)
 {
-    if (__builtin_expect(status != CHORUS_OK, 0)) ch_give_failure(function, status);
+    if (__builtin_expect(status != CHORUS_OK, 0)) ch_handle_failure(function, status);
     return status;
 }
 
 /* The same for functions whose failures libchorus-shmem passes to the handler: nothing in a
  * program of OpenSHMEM. */
-CH_COLD void ch_give_or_raise_failure(const char *function, chorus_status status);
-static inline chorus_status ch_give_or_raise(const char *function, chorus_status status)
+CH_COLD void ch_handle_or_raise_failure(const char *function, chorus_status status);
+static inline chorus_status ch_handle_or_raise(const char *function, chorus_status status)
 {
-    if (__builtin_expect(status != CHORUS_OK, 0)) ch_give_or_raise_failure(function, status);
+    if (__builtin_expect(status != CHORUS_OK, 0)) ch_handle_or_raise_failure(function, status);
     return status;
 }
 
@@ -210,6 +210,6 @@ chorus_status ch_doing_end(const struct ch_context *context, uint64_t index,
 
 /* Warn of each CHORUS_ variable that does not exist but has a name similar to one that does.
  * Variables with other names are ignored, since other programs may use them. */
-void ch_environment_warn(void);
+void ch_warn_of_unknown_variables(void);
 
 #endif /* CH_CONTEXT_H */

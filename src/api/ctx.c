@@ -68,8 +68,8 @@ static chorus_status take_slot(const char *function, struct ch_context *context,
                    CH_CTX_SLOTS);
 }
 
-static chorus_status create(const char *function, chorus_team_t team, long options,
-                            chorus_ctx_t *ctx)
+static chorus_status create_ctx(const char *function, chorus_team_t team, long options,
+                                chorus_ctx_t *ctx)
 {
     const long known = CHORUS_CTX_SERIALIZED | CHORUS_CTX_PRIVATE | CHORUS_CTX_NOSTORE;
     struct ch_context *context;
@@ -91,15 +91,15 @@ static chorus_status create(const char *function, chorus_team_t team, long optio
 
 int chorus_ctx_create(long options, chorus_ctx_t *ctx)
 {
-    return ch_give(__func__, create(__func__, CHORUS_TEAM_WORLD, options, ctx));
+    return ch_handle_status(__func__, create_ctx(__func__, CHORUS_TEAM_WORLD, options, ctx));
 }
 
 int chorus_team_create_ctx(chorus_team_t team, long options, chorus_ctx_t *ctx)
 {
-    return ch_give(__func__, create(__func__, team, options, ctx));
+    return ch_handle_status(__func__, create_ctx(__func__, team, options, ctx));
 }
 
-static chorus_status destroy(const char *function, chorus_ctx_t ctx)
+static chorus_status destroy_ctx(const char *function, chorus_ctx_t ctx)
 {
     struct ch_context *context;
     struct ch_ctx_slot *slot;
@@ -122,7 +122,7 @@ static chorus_status destroy(const char *function, chorus_ctx_t ctx)
 
 void chorus_ctx_destroy(chorus_ctx_t ctx)
 {
-    ch_report(destroy(__func__, ctx));
+    ch_report(destroy_ctx(__func__, ctx));
 }
 
 static chorus_status get_team(const char *function, chorus_ctx_t ctx, chorus_team_t *team)
@@ -139,10 +139,10 @@ static chorus_status get_team(const char *function, chorus_ctx_t ctx, chorus_tea
 
 int chorus_ctx_get_team(chorus_ctx_t ctx, chorus_team_t *team)
 {
-    return ch_give(__func__, get_team(__func__, ctx, team));
+    return ch_handle_status(__func__, get_team(__func__, ctx, team));
 }
 
-static chorus_status check(const char *function, chorus_ctx_t ctx)
+static chorus_status check_ctx(const char *function, chorus_ctx_t ctx)
 {
     struct ch_context *context;
     uint32_t number;
@@ -155,10 +155,10 @@ void chorus_ctx_session_start(chorus_ctx_t ctx, long options,
                               const chorus_ctx_session_config_t *config, long config_mask)
 {
     (void)options, (void)config, (void)config_mask; /* hints */
-    ch_report(check(__func__, ctx));
+    ch_report(check_ctx(__func__, ctx));
 }
 
 void chorus_ctx_session_stop(chorus_ctx_t ctx)
 {
-    ch_report(check(__func__, ctx));
+    ch_report(check_ctx(__func__, ctx));
 }

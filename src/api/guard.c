@@ -17,16 +17,16 @@
 enum { GUARD_PATTERN = 0xa5, FREED_PATTERN = 0xdf };
 
 /* Objects on a GPU are not checked: the host cannot access them by their addresses. */
-static bool guards_memory(const struct ch_context *context)
+static bool is_memory_guarded(const struct ch_context *context)
 {
-    return ch_guards(context) && ch_heap_device(context->heap) == NULL;
+    return ch_guard_is_on(context) && ch_heap_device(context->heap) == NULL;
 }
 
 size_t ch_guard_block_bytes(const struct ch_context *context, size_t bytes)
 {
     size_t more;
 
-    if (!guards_memory(context) || __builtin_add_overflow(bytes, CH_GUARD_BYTES, &more))
+    if (!is_memory_guarded(context) || __builtin_add_overflow(bytes, CH_GUARD_BYTES, &more))
         return bytes;
     return more;
 }
@@ -37,7 +37,7 @@ struct guarded {
     size_t bytes; /* of the object */
 };
 
-static bool find(const struct ch_context *context, const void *ptr, struct guarded *out)
+static bool find_object(const struct ch_context *context, const void *ptr, struct guarded *out)
 {
     size_t block_bytes;
 
@@ -51,7 +51,8 @@ void ch_guard_set(const struct ch_context *context, void *ptr, size_t bytes)
 {
     struct guarded object;
 
-    if (ptr == NULL || !guards_memory(context) || !find(context, ptr, &object)) return;
+    if (ptr == NULL || !is_memory_guarded(context) || !find_object(context, ptr, &object))
+        return;
     memset(object.start + bytes, GUARD_PATTERN, (size_t)(object.end_at - object.start) - bytes);
     memcpy(object.end_at, &bytes, sizeof(bytes));
 }
@@ -61,7 +62,7 @@ chorus_status ch_guard_check(const struct ch_context *context, const char *funct
 {
     struct guarded object;
 
-    if (!guards_memory(context) || !find(context, ptr, &object)) return CHORUS_OK;
+    if (!is_memory_guarded(context) || !find_object(context, ptr, &object)) return CHORUS_OK;
     if (object.bytes > (size_t)(object.end_at - object.start))
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s: the program wrote far beyond the end of the object at %p, so that "
@@ -95,7 +96,7 @@ void ch_guard_check_all(const struct ch_context *context, const char *function)
 {
     char *object = NULL;
 
-    if (!guards_memory(context)) return;
+    if (!is_memory_guarded(context)) return;
     while (ch_heap_next_block(context->heap, &object))
         ch_report(ch_guard_check(context, function, object));
     for (size_t i = 0; i < context->guard.n; i++) {
@@ -106,7 +107,7 @@ void ch_guard_check_all(const struct ch_context *context, const char *function)
 }
 
 /* Freed memory for which there is no entry is not checked. */
-static void remember(struct ch_guard *guard, const struct ch_freed *freed)
+static void add_freed(struct ch_guard *guard, const struct ch_freed *freed)
 {
     if (freed->lo == freed->hi) return;
     if (guard->n == guard->room) {
@@ -125,25 +126,25 @@ struct ch_freed ch_guard_extent(const struct ch_context *context, void *ptr)
     struct ch_freed extent = {.bytes = 0};
     struct guarded object;
 
-    if (!guards_memory(context) || !find(context, ptr, &object)) return extent;
+    if (!is_memory_guarded(context) || !find_object(context, ptr, &object)) return extent;
     extent.object = extent.lo = object.start;
     extent.hi = object.end_at + sizeof(size_t);
     extent.bytes = object.bytes;
     return extent;
 }
 
-static void fill(struct ch_context *context, const struct ch_freed *freed)
+static void fill_and_remember(struct ch_context *context, const struct ch_freed *freed)
 {
     if (freed->lo == freed->hi) return;
     memset(freed->lo, FREED_PATTERN, (size_t)(freed->hi - freed->lo));
-    remember(&context->guard, freed);
+    add_freed(&context->guard, freed);
 }
 
 void ch_guard_fill_freed(struct ch_context *context, void *ptr)
 {
     const struct ch_freed freed = ch_guard_extent(context, ptr);
 
-    fill(context, &freed);
+    fill_and_remember(context, &freed);
 }
 
 void ch_guard_fill_left(struct ch_context *context, struct ch_freed old, void *ptr)
@@ -154,7 +155,7 @@ void ch_guard_fill_left(struct ch_context *context, struct ch_freed old, void *p
         old.lo = now.hi < old.hi ? now.hi : old.hi;
     else if (now.lo > old.lo && now.lo < old.hi)
         old.hi = now.lo;
-    fill(context, &old);
+    fill_and_remember(context, &old);
 }
 
 /* Entries without memory are removed. */
@@ -168,16 +169,16 @@ static void drop_empty(struct ch_guard *guard)
 }
 
 /* The entry becomes its part before [lo, hi); the part behind that becomes a new entry. */
-static void cut(struct ch_guard *guard, size_t index, char *lo, char *hi)
+static void split_freed(struct ch_guard *guard, size_t index, char *lo, char *hi)
 {
     struct ch_freed behind = guard->freed[index];
 
     behind.lo = hi;
     guard->freed[index].hi = lo;
-    remember(guard, &behind);
+    add_freed(guard, &behind);
 }
 
-void ch_guard_take_freed(struct ch_context *context, const char *function, const void *ptr)
+void ch_guard_forget_freed(struct ch_context *context, const char *function, const void *ptr)
 {
     struct ch_guard *const guard = &context->guard;
     size_t block_bytes;
@@ -191,7 +192,7 @@ void ch_guard_take_freed(struct ch_context *context, const char *function, const
 
         if (lo >= hi) continue;
         if (function != NULL) ch_report(check_freed(function, &f, lo, hi));
-        cut(guard, i, lo, hi);
+        split_freed(guard, i, lo, hi);
     }
     drop_empty(guard);
 }
@@ -203,16 +204,16 @@ void ch_guard_close(struct ch_guard *guard)
 
 /* The list of objects has no lock, so it is not read if other threads may allocate at the same
  * time. */
-chorus_status ch_guard_inside(const struct ch_context *context, const char *function,
-                              const char *name, const void *address, size_t bytes)
+chorus_status ch_guard_check_inside(const struct ch_context *context, const char *function,
+                                    const char *name, const void *address, size_t bytes)
 {
     const char *at = address;
     struct guarded object;
 
-    if (bytes == 0 || !guards_memory(context) ||
+    if (bytes == 0 || !is_memory_guarded(context) ||
         context->thread_level == CHORUS_THREAD_MULTIPLE)
         return CHORUS_OK;
-    if (!find(context, address, &object))
+    if (!find_object(context, address, &object))
         return CH_FAIL(
             CHORUS_ERR_ARG,
             "%s: %s is %p, which is in no object of the symmetric heap; was it freed?",
@@ -225,7 +226,7 @@ chorus_status ch_guard_inside(const struct ch_context *context, const char *func
         function, name, address, bytes, (void *)object.start, object.bytes);
 }
 
-chorus_status ch_guard_thread(const struct ch_context *context, const char *function)
+chorus_status ch_guard_check_thread(const struct ch_context *context, const char *function)
 {
     if (context->thread_level > CHORUS_THREAD_FUNNELED ||
         pthread_equal(context->owner, pthread_self()))

@@ -45,7 +45,7 @@ static const char *const known[CH_VARIABLE_COUNT] = {
 #undef X
 };
 
-static void check(const char *name)
+static void warn_if_unknown(const char *name)
 {
     const char *near;
 
@@ -58,8 +58,8 @@ static void check(const char *name)
 
 /* Log a line at level info: version, PEs, kind of heap, digest of the tables, variables that
  * the user has set, without the values of secrets. */
-static void tell_environment(uint32_t n_pes, uint32_t n_nodes, const char *where,
-                             uint64_t digest)
+static void log_environment(uint32_t n_pes, uint32_t n_nodes, const char *where,
+                            uint64_t digest)
 {
     char set[512] = "";
     size_t used = 0;
@@ -77,7 +77,7 @@ static void tell_environment(uint32_t n_pes, uint32_t n_nodes, const char *where
            n_pes, n_nodes, where, (unsigned long long)digest, used == 0 ? " no variable" : set);
 }
 
-void ch_environment_warn(void)
+void ch_warn_of_unknown_variables(void)
 {
     char name[64];
 
@@ -87,7 +87,7 @@ void ch_environment_warn(void)
         if (strncmp(*entry, PREFIX, strlen(PREFIX)) != 0 || bytes >= sizeof(name)) continue;
         memcpy(name, *entry, bytes);
         name[bytes] = '\0';
-        check(name);
+        warn_if_unknown(name);
     }
 }
 
@@ -110,7 +110,7 @@ static chorus_status check_uniqueid_args(const char *function, int rank, int n_r
                    function);
 }
 
-static chorus_status make(const char *function, chorusx_uniqueid_t *id)
+static chorus_status make_uniqueid(const char *function, chorusx_uniqueid_t *id)
 {
     if (id == NULL)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: id is null; expected the address of an id",
@@ -120,7 +120,7 @@ static chorus_status make(const char *function, chorusx_uniqueid_t *id)
 
 int chorusx_get_uniqueid(chorusx_uniqueid_t *id)
 {
-    return ch_give(__func__, make(__func__, id));
+    return ch_handle_status(__func__, make_uniqueid(__func__, id));
 }
 
 static chorus_status set_attr(const char *function, int rank, int n_ranks,
@@ -139,7 +139,7 @@ static chorus_status set_attr(const char *function, int rank, int n_ranks,
 int chorusx_set_attr_uniqueid_args(int rank, int n_ranks, const chorusx_uniqueid_t *id,
                                    chorusx_init_attr_t *attr)
 {
-    return ch_give(__func__, set_attr(__func__, rank, n_ranks, id, attr));
+    return ch_handle_status(__func__, set_attr(__func__, rank, n_ranks, id, attr));
 }
 
 /* --- init --------------------------------------------------------------------------------- */
@@ -229,8 +229,8 @@ static chorus_status open_boot(unsigned flags, const chorusx_init_attr_t *attr,
                             timeout_ns, boot_out);
 }
 
-static chorus_status start(const char *function, int level, unsigned flags,
-                           const chorusx_init_attr_t *attr)
+static chorus_status init_library(const char *function, int level, unsigned flags,
+                                  const chorusx_init_attr_t *attr)
 {
     struct ch_options options;
     struct ch_context *context;
@@ -241,42 +241,43 @@ static chorus_status start(const char *function, int level, unsigned flags,
     CH_TRY(ch_options_read(&options));
     apply_attr(&options, flags, attr);
     CH_TRY(ch_log_start(&options));
-    CH_TRY(ch_error_in(function, open_boot(flags, attr, options.timeout_ns, &boot)));
+    CH_TRY(ch_prefix_error(function, open_boot(flags, attr, options.timeout_ns, &boot)));
     ch_log_name_pe((int)boot->me);
-    if (boot->me == 0) ch_environment_warn();
-    CH_TRY(ch_error_in(function, ch_context_open(&options, boot, level, &context)));
+    if (boot->me == 0) ch_warn_of_unknown_variables();
+    CH_TRY(ch_prefix_error(function, ch_context_open(&options, boot, level, &context)));
     ch_context_set_process(context);
     if (boot->me == 0)
-        tell_environment(boot->n, boot->n_nodes,
-                         context->gpu != NULL ? "GPU memory" : "host memory",
-                         ch_select_digest(context->select));
+        log_environment(boot->n, boot->n_nodes,
+                        context->gpu != NULL ? "GPU memory" : "host memory",
+                        ch_select_digest(context->select));
     return CHORUS_OK;
 }
 
 int chorus_init(void)
 {
-    return ch_give(__func__, start(__func__, CHORUS_THREAD_SINGLE, 0, NULL));
+    return ch_handle_status(__func__, init_library(__func__, CHORUS_THREAD_SINGLE, 0, NULL));
 }
 
 int chorusx_init_attr(unsigned flags, const chorusx_init_attr_t *attr)
 {
     const bool has_level = (flags & CHORUSX_INIT_THREADS) != 0 && attr != NULL;
 
-    return ch_give(__func__, start(__func__, has_level ? attr->threads : CHORUS_THREAD_SINGLE,
-                                   flags, attr));
+    return ch_handle_status(
+        __func__,
+        init_library(__func__, has_level ? attr->threads : CHORUS_THREAD_SINGLE, flags, attr));
 }
 
 static chorus_status start_at_level(const char *function, int requested, int *provided)
 {
     CH_TRY(check_level(function, "requested", requested));
-    CH_TRY(start(function, requested, 0, NULL));
+    CH_TRY(init_library(function, requested, 0, NULL));
     *provided = requested;
     return CHORUS_OK;
 }
 
 int chorus_init_thread(int requested, int *provided)
 {
-    return ch_give_or_raise(__func__, start_at_level(__func__, requested, provided));
+    return ch_handle_or_raise(__func__, start_at_level(__func__, requested, provided));
 }
 
 void chorus_query_thread(int *provided)
@@ -290,7 +291,7 @@ void chorus_query_thread(int *provided)
 
 /* The barrier of boot, not that of the team: after it, no PE still accesses this PE's
  * doorbell. */
-static chorus_status part(struct ch_context *context)
+static chorus_status drain_and_leave(struct ch_context *context)
 {
     struct ch_boot *boot = context->boot;
 
@@ -309,9 +310,9 @@ chorus_status ch_finish(const char *function)
 
     CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_doing_begin_all(context, function, CH_DOING_finalize, 0, &index));
-    CH_TRY(ch_error_in(function, ch_doing_end(context, index, part(context))));
+    CH_TRY(ch_prefix_error(function, ch_doing_end(context, index, drain_and_leave(context))));
     ch_guard_check_all(context, function); /* no peer writes to the objects any more */
-    ch_context_retire();
+    ch_context_mark_finalized();
     ch_context_close(context);
     ch_log_name_pe(-1);
     return CHORUS_OK;

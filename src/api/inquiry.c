@@ -44,7 +44,7 @@ static chorus_status team_status(const char *function, chorus_team_t team)
 
 int chorusx_team_status(chorus_team_t team)
 {
-    return ch_give(__func__, team_status(__func__, team));
+    return ch_handle_status(__func__, team_status(__func__, team));
 }
 
 static chorus_status heap_info(const char *function, chorusx_heap_info_t *info_out)
@@ -73,7 +73,7 @@ static chorus_status heap_info(const char *function, chorusx_heap_info_t *info_o
 
 int chorusx_heap_info(chorusx_heap_info_t *info_out)
 {
-    return ch_give(__func__, heap_info(__func__, info_out));
+    return ch_handle_status(__func__, heap_info(__func__, info_out));
 }
 
 /* --- kernels ------------------------------------------------------------------------------ */
@@ -106,7 +106,7 @@ static chorus_status device_state(const char *function, void *state_out, size_t 
 
 int chorusx_device_state(void *state_out, size_t bytes)
 {
-    return ch_give(__func__, device_state(__func__, state_out, bytes));
+    return ch_handle_status(__func__, device_state(__func__, state_out, bytes));
 }
 
 static chorus_status device_failed(const char *function, const char *what, const char *why)
@@ -119,13 +119,13 @@ static chorus_status device_failed(const char *function, const char *what, const
 
 int chorusx_device_failed(const char *what, const char *why)
 {
-    return ch_give(__func__, device_failed(__func__, what, why));
+    return ch_handle_status(__func__, device_failed(__func__, what, why));
 }
 
 /* --- plans -------------------------------------------------------------------------------- */
 
-static chorus_status check_question(const char *function, chorus_coll coll, chorus_type type,
-                                    chorus_op op)
+static chorus_status check_explain_args(const char *function, chorus_coll coll,
+                                        chorus_type type, chorus_op op)
 {
     if ((unsigned)coll >= CHORUS_COLL_COUNT)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: coll is %d; expected a CHORUS_COLL_ constant",
@@ -167,7 +167,7 @@ static chorus_status plan_forced(const struct ch_context *context, const chorusx
     const struct ch_algo *algo;
 
     CH_TRY(ch_algo_find(call->coll, call->algo, &algo));
-    *plan_out = (chorusx_plan){.ctas = (int)ch_ctas_of_share(context, ctas),
+    *plan_out = (chorusx_plan){.ctas = (int)ch_limit_ctas(context, ctas),
                                .radix = call->radix > 0 ? call->radix : (int)CH_RADIX_DEFAULT,
                                .rule = "forced"};
     (void)snprintf(plan_out->algo, sizeof(plan_out->algo), "%s", algo->name);
@@ -186,7 +186,7 @@ static chorus_status explain(const char *function, chorus_team_t team, chorus_co
 
     CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_team_get(context->teams, team, &call.team));
-    CH_TRY(check_question(function, coll, type, op));
+    CH_TRY(check_explain_args(function, coll, type, op));
     request = ch_request_of(context, &call);
     request.bytes = bytes;
     return plan_of_rules(context, &request, plan_out);
@@ -195,7 +195,7 @@ static chorus_status explain(const char *function, chorus_team_t team, chorus_co
 int chorusx_explain(chorus_team_t team, chorus_coll coll, chorus_type type, chorus_op op,
                     size_t bytes, chorusx_plan *plan_out)
 {
-    return ch_give(__func__, explain(__func__, team, coll, type, op, bytes, plan_out));
+    return ch_handle_status(__func__, explain(__func__, team, coll, type, op, bytes, plan_out));
 }
 
 static chorus_status explain_call(const char *function, const chorusx_call *call,
@@ -207,8 +207,8 @@ static chorus_status explain_call(const char *function, const chorusx_call *call
     struct ch_request request;
 
     CH_TRY(ch_context_require(function, &context));
-    CH_TRY(ch_error_in(function, ch_team_get(context->teams, call->team, &question.team)));
-    ch_check_named(context, question.team, &named);
+    CH_TRY(ch_prefix_error(function, ch_team_get(context->teams, call->team, &question.team)));
+    ch_check_replace_named(context, question.team, &named);
     CH_TRY(ch_check_call(context, &question));
     if (call->algo != NULL) return plan_forced(context, call, plan_out);
     request = ch_request_of(context, &question);
@@ -217,7 +217,7 @@ static chorus_status explain_call(const char *function, const chorusx_call *call
 
 int chorusx_explain_call(const chorusx_call *call, chorusx_plan *plan_out)
 {
-    return ch_give(__func__, explain_call(__func__, call, plan_out));
+    return ch_handle_status(__func__, explain_call(__func__, call, plan_out));
 }
 
 /* --- profilers ---------------------------------------------------------------------------- */
@@ -232,13 +232,13 @@ static struct {
 static int is_for_nvtx;
 int ch_is_traced;
 
-static bool asks_nvtx(void)
+static bool is_nvtx_requested(void)
 {
     return __atomic_load_n(&is_for_nvtx, __ATOMIC_RELAXED) != 0;
 }
 
 /* The call as rules see it, and its plan. A call that is refused has no plan. */
-static bool describe(struct ch_call *call, chorusx_plan *plan_out, size_t *bytes_out)
+static bool describe_call(struct ch_call *call, chorusx_plan *plan_out, size_t *bytes_out)
 {
     struct ch_context *context;
     struct ch_request request;
@@ -255,7 +255,7 @@ static bool describe(struct ch_call *call, chorusx_plan *plan_out, size_t *bytes
     return plan_of_rules(context, &request, plan_out) == CHORUS_OK;
 }
 
-static void push_range(const chorusx_trace_event *event)
+static void push_nvtx_range(const chorusx_trace_event *event)
 {
     char text[384];
 
@@ -283,21 +283,22 @@ chorus_status ch_trace_collective(struct ch_call *call)
     };
     chorus_status status;
 
-    if (describe(call, &plan, &event.bytes)) event.plan = &plan;
-    if (asks_nvtx()) push_range(&event);
+    if (describe_call(call, &plan, &event.bytes)) event.plan = &plan;
+    if (is_nvtx_requested()) push_nvtx_range(&event);
     if (program.tracer != NULL) program.tracer(&event, program.arg);
     call->is_traced = true;
     status = ch_collective(call);
     event.is_end = 1;
     event.status = status;
     if (program.tracer != NULL) program.tracer(&event, program.arg);
-    if (asks_nvtx()) ch_nvtx_pop();
+    if (is_nvtx_requested()) ch_nvtx_pop();
     return status;
 }
 
-static void update(void)
+static void update_is_traced(void)
 {
-    __atomic_store_n(&ch_is_traced, asks_nvtx() || program.tracer != NULL, __ATOMIC_RELAXED);
+    __atomic_store_n(&ch_is_traced, is_nvtx_requested() || program.tracer != NULL,
+                     __ATOMIC_RELAXED);
 }
 
 void ch_trace_nvtx(bool is_wanted)
@@ -305,12 +306,12 @@ void ch_trace_nvtx(bool is_wanted)
     if (is_wanted && !ch_nvtx_is_there())
         CH_LOG(WARN, "CHORUS_NVTX is 1, but this library was built without CUDA; expected 0");
     __atomic_store_n(&is_for_nvtx, is_wanted && ch_nvtx_is_there(), __ATOMIC_RELAXED);
-    update();
+    update_is_traced();
 }
 
 void chorusx_set_tracer(chorusx_tracer_t tracer, void *arg)
 {
     program.tracer = tracer;
     program.arg = arg;
-    update();
+    update_is_traced();
 }

@@ -53,7 +53,7 @@ static chorus_status amo(const struct lock *l, enum ch_amo op, uint32_t *word, u
 }
 
 /* This PE's entry in the queue. */
-static chorus_status look(const struct lock *l, uint32_t *place_out)
+static chorus_status load_entry(const struct lock *l, uint32_t *place_out)
 {
     struct ch_context *c = l->context;
 
@@ -69,7 +69,7 @@ static uint32_t holder_of(const struct lock *l)
 {
     uint32_t place = 0, pe = l->me;
 
-    if (look(l, &place) != CHORUS_OK) return l->me;
+    if (load_entry(l, &place) != CHORUS_OK) return l->me;
     for (uint32_t i = 0; i < l->context->boot->n; i++) {
         const uint32_t before = place >> BEFORE_AT & PE_MASK;
 
@@ -81,10 +81,10 @@ static uint32_t holder_of(const struct lock *l)
     return pe;
 }
 
-static chorus_status gave_up(const struct lock *l, chorus_status status)
+static chorus_status fail_wait(const struct lock *l, chorus_status status)
 {
     const uint32_t holder = holder_of(l);
-    const char *const why = ch_wait_policy_why(&l->context->policy);
+    const char *const why = ch_wait_end_reason(&l->context->policy);
 
     if (status != CHORUS_ERR_TIMEOUT)
         return CH_FAIL(status,
@@ -101,18 +101,19 @@ static chorus_status gave_up(const struct lock *l, chorus_status status)
 
 /* Wait until the bits of `mask` in this PE's entry are 0, or are not 0; *place_out is the entry
  * then. */
-static chorus_status await(const struct lock *l, uint32_t mask, bool zero, uint32_t *place_out)
+static chorus_status await_entry_bits(const struct lock *l, uint32_t mask, bool zero,
+                                      uint32_t *place_out)
 {
     struct ch_wait w = {.is_listening = true};
-    chorus_status status = look(l, place_out), waited = CHORUS_OK;
+    chorus_status status = load_entry(l, place_out), waited = CHORUS_OK;
 
     while (status == CHORUS_OK && waited == CHORUS_OK && ((*place_out & mask) == 0) != zero) {
         waited = ch_wait_slow(&l->context->policy, &w);
-        status = look(l, place_out);
+        status = load_entry(l, place_out);
     }
     ch_wait_end(&l->context->policy, &w);
     if (status != CHORUS_OK) return status;
-    return ((*place_out & mask) == 0) == zero ? CHORUS_OK : gave_up(l, waited);
+    return ((*place_out & mask) == 0) == zero ? CHORUS_OK : fail_wait(l, waited);
 }
 
 /* Wait until the previous PE has passed on the lock. The call is in the record meanwhile. */
@@ -124,25 +125,25 @@ static chorus_status await_turn(const struct lock *l)
     const uint64_t index = ch_doing_begin_alone(c, &doing);
     uint32_t place;
 
-    return ch_doing_end(c, index, await(l, WAITS, true, &place));
+    return ch_doing_end(c, index, await_entry_bits(l, WAITS, true, &place));
 }
 
 /* Give the lock to a PE that waits: its entry changes in one step, to which the PE behind it
  * may add itself at the same time. */
-static chorus_status give(const struct lock *l, uint32_t pe)
+static chorus_status hand_lock_to(const struct lock *l, uint32_t pe)
 {
     return amo(l, CH_AMO_XOR, l->place, WAITS | HOLDS, 0, pe, NULL);
 }
 
 /* The entry is initialised before the PE joins the queue, since the next PE stores to it,
  * too. */
-static chorus_status set(const char *function, long *lock)
+static chorus_status set_lock(const char *function, long *lock)
 {
     struct lock l;
     uint32_t last, place;
 
     CH_TRY(open_lock(function, lock, &l));
-    CH_TRY(look(&l, &place));
+    CH_TRY(load_entry(&l, &place));
     if ((place & HOLDS) != 0)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s: PE %u holds the lock at %p already; it must clear it first",
@@ -150,13 +151,13 @@ static chorus_status set(const char *function, long *lock)
     CH_TRY(amo(&l, CH_AMO_SET, l.place, WAITS, 0, l.me, NULL));
     CH_TRY(ch_links_quiet(l.context->links, CH_CTX_DEFAULT, CH_LINK_ALL));
     CH_TRY(amo(&l, CH_AMO_SWAP, l.tail, l.me + 1, 0, HOME, &last));
-    if (last == 0) return give(&l, l.me);
+    if (last == 0) return hand_lock_to(&l, l.me);
     CH_TRY(amo(&l, CH_AMO_OR, l.place, last << BEFORE_AT, 0, l.me, NULL));
     CH_TRY(amo(&l, CH_AMO_OR, l.place, (l.me + 1) << NEXT_AT, 0, last - 1, NULL));
     return await_turn(&l);
 }
 
-static chorus_status test(const char *function, long *lock, bool *is_held_out)
+static chorus_status test_lock(const char *function, long *lock, bool *is_held_out)
 {
     struct lock l;
     uint32_t last;
@@ -172,13 +173,13 @@ static chorus_status test(const char *function, long *lock, bool *is_held_out)
     return last == 0 ? CHORUS_OK : amo(&l, CH_AMO_SET, l.place, 0, 0, l.me, NULL);
 }
 
-static chorus_status clear(const char *function, long *lock)
+static chorus_status clear_lock(const char *function, long *lock)
 {
     struct lock l;
     uint32_t last, place;
 
     CH_TRY(open_lock(function, lock, &l));
-    CH_TRY(look(&l, &place));
+    CH_TRY(load_entry(&l, &place));
     if ((place & HOLDS) == 0)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s: PE %u does not hold the lock at %p; expected a lock that this PE "
@@ -188,25 +189,25 @@ static chorus_status clear(const char *function, long *lock)
     CH_TRY(amo(&l, CH_AMO_COMPARE_SWAP, l.tail, 0, l.me + 1, HOME, &last));
     if (last == l.me + 1) /* the queue is empty */
         return amo(&l, CH_AMO_SET, l.place, 0, 0, l.me, NULL);
-    CH_TRY(await(&l, PE_MASK << NEXT_AT, false, &place));
+    CH_TRY(await_entry_bits(&l, PE_MASK << NEXT_AT, false, &place));
     CH_TRY(amo(&l, CH_AMO_SET, l.place, 0, 0, l.me, NULL));
-    return give(&l, ((place >> NEXT_AT) & PE_MASK) - 1);
+    return hand_lock_to(&l, ((place >> NEXT_AT) & PE_MASK) - 1);
 }
 
 void chorus_set_lock(long *lock)
 {
-    ch_report(set(__func__, lock));
+    ch_report(set_lock(__func__, lock));
 }
 
 int chorus_test_lock(long *lock)
 {
     bool is_held = false;
 
-    ch_report(test(__func__, lock, &is_held));
+    ch_report(test_lock(__func__, lock, &is_held));
     return is_held ? 0 : 1;
 }
 
 void chorus_clear_lock(long *lock)
 {
-    ch_report(clear(__func__, lock));
+    ch_report(clear_lock(__func__, lock));
 }

@@ -29,10 +29,10 @@ static chorus_status make_block(struct ch_context *context, const char *function
 
     CH_TRY(
         ch_heap_alloc(context->heap, w->align, ch_guard_block_bytes(context, w->bytes), &ptr));
-    ch_guard_take_freed(context, function, ptr);
+    ch_guard_forget_freed(context, function, ptr);
     if (w->zeroed) CH_TRY(ch_heap_zero(context->heap, ptr, w->bytes));
     ch_guard_set(context, ptr, w->bytes);
-    CH_TRY(ch_context_meet(context));
+    CH_TRY(ch_context_quiet_and_sync(context));
     *ptr_out = ptr;
     return CHORUS_OK;
 }
@@ -48,15 +48,15 @@ static chorus_status allocate(const char *function, size_t align, size_t bytes, 
     CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_doing_begin_all(context, function, CH_DOING_malloc, bytes, &index));
     status = make_block(context, function, &wanted, ptr_out);
-    return ch_error_in(function, ch_doing_end(context, index, status));
+    return ch_prefix_error(function, ch_doing_end(context, index, status));
 }
 
 /* A full heap and a wrong argument are reported by a null pointer, other failures to the
  * handler. */
-static void *null_for(const char *function, chorus_status status)
+static void *report_and_null(const char *function, chorus_status status)
 {
     if (status == CHORUS_ERR_NOMEM)
-        (void)ch_give(function, status);
+        (void)ch_handle_status(function, status);
     else
         ch_report(status);
     return NULL;
@@ -69,7 +69,7 @@ void *chorus_malloc(size_t bytes)
 
     if (bytes == 0) return NULL;
     status = allocate(__func__, ALIGN_DEFAULT, bytes, false, &ptr);
-    return status == CHORUS_OK ? ptr : null_for(__func__, status);
+    return status == CHORUS_OK ? ptr : report_and_null(__func__, status);
 }
 
 void *chorus_calloc(size_t count, size_t bytes)
@@ -78,9 +78,9 @@ void *chorus_calloc(size_t count, size_t bytes)
     size_t total;
     chorus_status status = ch_check_count(__func__, count, bytes, &total);
 
-    if (ch_give(__func__, status) != CHORUS_OK || total == 0) return NULL;
+    if (ch_handle_status(__func__, status) != CHORUS_OK || total == 0) return NULL;
     status = allocate(__func__, ALIGN_DEFAULT, total, true, &ptr);
-    return status == CHORUS_OK ? ptr : null_for(__func__, status);
+    return status == CHORUS_OK ? ptr : report_and_null(__func__, status);
 }
 
 static chorus_status check_alignment(const char *function, size_t alignment)
@@ -98,9 +98,9 @@ void *chorus_align(size_t alignment, size_t bytes)
     chorus_status status;
 
     status = check_alignment(__func__, alignment);
-    if (ch_give(__func__, status) != CHORUS_OK || bytes == 0) return NULL;
+    if (ch_handle_status(__func__, status) != CHORUS_OK || bytes == 0) return NULL;
     status = allocate(__func__, alignment, bytes, false, &ptr);
-    return status == CHORUS_OK ? ptr : null_for(__func__, status);
+    return status == CHORUS_OK ? ptr : report_and_null(__func__, status);
 }
 
 void *chorus_malloc_with_hints(size_t bytes, long hints)
@@ -111,7 +111,7 @@ void *chorus_malloc_with_hints(size_t bytes, long hints)
     (void)hints;
     if (bytes == 0) return NULL;
     status = allocate(__func__, ALIGN_DEFAULT, bytes, false, &ptr);
-    return status == CHORUS_OK ? ptr : null_for(__func__, status);
+    return status == CHORUS_OK ? ptr : report_and_null(__func__, status);
 }
 
 /* Synchronise first: a peer may still write to the block until it makes this call. */
@@ -119,7 +119,7 @@ static chorus_status return_block(struct ch_context *context, const char *functi
 {
     chorus_status status;
 
-    CH_TRY(ch_context_meet(context));
+    CH_TRY(ch_context_quiet_and_sync(context));
     status = ch_guard_check(context, function, ptr);
     ch_guard_fill_freed(context, ptr);
     CH_TRY(ch_heap_free(context->heap,
@@ -128,22 +128,22 @@ static chorus_status return_block(struct ch_context *context, const char *functi
 }
 
 /* As reports have it. */
-static uint64_t place_of(const struct ch_context *context, const void *ptr)
+static uint64_t recorded_offset(const struct ch_context *context, const void *ptr)
 {
     return ch_heap_contains(context->heap, ptr, 1) ? ch_heap_offset(context->heap, ptr)
                                                    : CH_DOING_OUTSIDE;
 }
 
-static chorus_status release(const char *function, void *ptr)
+static chorus_status free_object(const char *function, void *ptr)
 {
     struct ch_context *context;
     uint64_t index;
 
     CH_TRY(ch_context_require(function, &context));
-    CH_TRY(
-        ch_doing_begin_all(context, function, CH_DOING_free, place_of(context, ptr), &index));
-    return ch_error_in(function,
-                       ch_doing_end(context, index, return_block(context, function, ptr)));
+    CH_TRY(ch_doing_begin_all(context, function, CH_DOING_free, recorded_offset(context, ptr),
+                              &index));
+    return ch_prefix_error(function,
+                           ch_doing_end(context, index, return_block(context, function, ptr)));
 }
 
 static chorus_status change_block(struct ch_context *context, void *ptr, size_t bytes,
@@ -152,14 +152,14 @@ static chorus_status change_block(struct ch_context *context, void *ptr, size_t 
     chorus_status status;
     struct ch_freed old;
 
-    CH_TRY(ch_context_meet(context));
+    CH_TRY(ch_context_quiet_and_sync(context));
     status = ch_guard_check(context, "chorus_realloc", ptr);
     old = ch_guard_extent(context, ptr);
     CH_TRY(ch_heap_realloc(context->heap, ptr, ch_guard_block_bytes(context, bytes), ptr_out));
-    ch_guard_take_freed(context, NULL, *ptr_out);
+    ch_guard_forget_freed(context, NULL, *ptr_out);
     ch_guard_set(context, *ptr_out, bytes);
     ch_guard_fill_left(context, old, *ptr_out);
-    CH_TRY(ch_context_meet(context));
+    CH_TRY(ch_context_quiet_and_sync(context));
     return status;
 }
 
@@ -170,7 +170,7 @@ static chorus_status resize(const char *function, void *ptr, size_t bytes, void 
 
     CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_doing_begin_all(context, function, CH_DOING_realloc, bytes, &index));
-    return ch_error_in(
+    return ch_prefix_error(
         function, ch_doing_end(context, index, change_block(context, ptr, bytes, ptr_out)));
 }
 
@@ -183,15 +183,15 @@ void *chorus_realloc(void *ptr, size_t bytes)
     if (ptr == NULL)
         status = allocate(__func__, ALIGN_DEFAULT, bytes, false, &moved);
     else if (bytes == 0)
-        status = release(__func__, ptr);
+        status = free_object(__func__, ptr);
     else
         status = resize(__func__, ptr, bytes, &moved);
-    return status == CHORUS_OK ? moved : null_for(__func__, status);
+    return status == CHORUS_OK ? moved : report_and_null(__func__, status);
 }
 
 void chorus_free(void *ptr)
 {
-    if (ptr != NULL) ch_report(release(__func__, ptr));
+    if (ptr != NULL) ch_report(free_object(__func__, ptr));
 }
 
 static void *team_ptr(const char *function, ch_team_handle team, const void *dest, int pe)
@@ -205,7 +205,7 @@ static void *team_ptr(const char *function, ch_team_handle team, const void *des
         ch_check_owner(context, function, "dest", dest, world) != CHORUS_OK ||
         !ch_heap_is_mapped(context->heap, world))
         return NULL;
-    return ch_links_map_of(context->links, dest, world);
+    return ch_links_peer_address(context->links, dest, world);
 }
 
 void *chorus_team_ptr(chorus_team_t team, const void *dest, int pe)
@@ -227,14 +227,14 @@ void *chorus_ptr(const void *addr, int pe)
         ch_check_owner(context, __func__, "addr", addr, (uint32_t)pe) != CHORUS_OK ||
         !ch_heap_is_mapped(context->heap, (uint32_t)pe))
         return NULL;
-    return ch_links_map_of(context->links, addr, (uint32_t)pe);
+    return ch_links_peer_address(context->links, addr, (uint32_t)pe);
 }
 
 static chorus_status team_of(const char *function, ch_team_handle handle,
                              struct ch_context **context_out, struct ch_team **team_out)
 {
     CH_TRY(ch_context_require(function, context_out));
-    return ch_error_in(function, ch_team_get((*context_out)->teams, handle, team_out));
+    return ch_prefix_error(function, ch_team_get((*context_out)->teams, handle, team_out));
 }
 
 static chorus_status team_alloc(const char *function, ch_team_handle handle, size_t bytes,
@@ -248,7 +248,7 @@ static chorus_status team_alloc(const char *function, ch_team_handle handle, siz
     CH_TRY(team_of(function, handle, &context, &team));
     CH_TRY(ch_doing_begin(context, function, CH_DOING_team_malloc, team, bytes, &index));
     status = ch_team_object_alloc(context->teams, team, bytes, ptr_out);
-    return ch_error_in(function, ch_doing_end(context, index, status));
+    return ch_prefix_error(function, ch_doing_end(context, index, status));
 }
 
 void *chorusx_team_malloc(chorus_team_t team, size_t bytes)
@@ -256,7 +256,9 @@ void *chorusx_team_malloc(chorus_team_t team, size_t bytes)
     void *ptr = NULL;
 
     if (bytes == 0) return NULL;
-    return ch_give(__func__, team_alloc(__func__, team, bytes, &ptr)) == CHORUS_OK ? ptr : NULL;
+    return ch_handle_status(__func__, team_alloc(__func__, team, bytes, &ptr)) == CHORUS_OK
+               ? ptr
+               : NULL;
 }
 
 static chorus_status team_free(const char *function, chorus_team_t team, void *ptr)
@@ -270,12 +272,12 @@ static chorus_status team_free(const char *function, chorus_team_t team, void *p
     CH_TRY(team_of(function, team, &context, &found));
     CH_TRY(ch_doing_begin(context, function, CH_DOING_team_free, found, 0, &index));
     status = ch_team_object_free(context->teams, found, ptr);
-    return ch_error_in(function, ch_doing_end(context, index, status));
+    return ch_prefix_error(function, ch_doing_end(context, index, status));
 }
 
 int chorusx_team_free(chorus_team_t team, void *ptr)
 {
-    return ch_give(__func__, team_free(__func__, team, ptr));
+    return ch_handle_status(__func__, team_free(__func__, team, ptr));
 }
 
 static void *mc_ptr(const char *function, ch_team_handle handle, const void *addr)
@@ -284,7 +286,7 @@ static void *mc_ptr(const char *function, ch_team_handle handle, const void *add
     struct ch_team *team;
 
     if (ch_context_require(function, &context) != CHORUS_OK ||
-        ch_error_in(function, ch_team_get(context->teams, handle, &team)) != CHORUS_OK ||
+        ch_prefix_error(function, ch_team_get(context->teams, handle, &team)) != CHORUS_OK ||
         ch_check_symmetric(context, function, "addr", addr, 1) != CHORUS_OK ||
         team->multicast == 0)
         return NULL;
@@ -313,7 +315,7 @@ void ch_pool_close(struct ch_pool *pool)
     (void)pthread_mutex_destroy(&pool->lock);
 }
 
-static bool make_room(struct ch_pool *pool)
+static bool grow_pool_notes(struct ch_pool *pool)
 {
     const size_t room = pool->room != 0 ? 2 * pool->room : 64;
     chorusx_pool_note *const notes = realloc(pool->notes, room * sizeof(*notes));
@@ -325,10 +327,10 @@ static bool make_room(struct ch_pool *pool)
 }
 
 /* Without memory for a note, the block remains allocated. */
-static void note(struct ch_pool *pool, void *ptr, size_t bytes)
+static void add_pool_note(struct ch_pool *pool, void *ptr, size_t bytes)
 {
     (void)pthread_mutex_lock(&pool->lock);
-    if (pool->count < pool->room || make_room(pool))
+    if (pool->count < pool->room || grow_pool_notes(pool))
         pool->notes[pool->count++] = (chorusx_pool_note){ptr, bytes};
     (void)pthread_mutex_unlock(&pool->lock);
 }
@@ -342,7 +344,7 @@ void *chorusx_pool_malloc(ptrdiff_t bytes, int device, void *stream)
     (void)stream;
     if (bytes <= 0 || ch_context_require(__func__, &context) != CHORUS_OK) return NULL;
     ptr = chorus_malloc((size_t)bytes);
-    if (ptr != NULL) note(&context->pool, ptr, (size_t)bytes);
+    if (ptr != NULL) add_pool_note(&context->pool, ptr, (size_t)bytes);
     return ptr;
 }
 
@@ -353,7 +355,7 @@ void chorusx_pool_free(void *ptr, ptrdiff_t bytes, int device, void *stream)
     (void)bytes;
     (void)device;
     (void)stream;
-    if (ptr != NULL && context != NULL) note(&context->pool, ptr, 0);
+    if (ptr != NULL && context != NULL) add_pool_note(&context->pool, ptr, 0);
 }
 
 size_t chorusx_pool_take(chorusx_pool_note *notes_out, size_t most)

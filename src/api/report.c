@@ -99,7 +99,7 @@ static bool is_launched(void)
 }
 
 /* Does the process of the failed PE also contain PEs whose waits were ended? */
-static bool is_threads(void)
+static bool runs_pes_as_threads(void)
 {
     const struct ch_context *context = ch_context_get();
 
@@ -108,11 +108,11 @@ static bool is_threads(void)
 
 /* Did this PE's own network find the reason for the end of the job? Then no other PE may have
  * found it. */
-static bool knows_why(void)
+static bool has_own_reason(void)
 {
     const struct ch_context *context = ch_context_get();
 
-    return context != NULL && *ch_wait_policy_why(&context->policy) != '\0';
+    return context != NULL && *ch_wait_end_reason(&context->policy) != '\0';
 }
 
 /* A PE whose waits were ended lets the failed PE print the reason and end the process or the
@@ -124,7 +124,7 @@ static void wait_for_failed(void)
     (void)nanosleep(&policy, NULL);
 }
 
-static void say(const char *message)
+static void write_to_stderr(const char *message)
 {
     const struct ch_context *context = ch_context_get();
     char line[LINE_BYTES];
@@ -140,7 +140,7 @@ static void say(const char *message)
         return; /* there is no other stream for the message */
 }
 
-static uint64_t digest(uint64_t seed, const char *text)
+static uint64_t hash_text(uint64_t seed, const char *text)
 {
     return ch_hash(seed ^ CH_HASH_START, text, strlen(text));
 }
@@ -151,17 +151,17 @@ static _Thread_local uint64_t last_logged;
 
 static bool is_logged(void)
 {
-    return last_logged == digest(0, ch_error_message());
+    return last_logged == hash_text(0, ch_error_message());
 }
 
 /* Is this the first failure with this code in this function on this PE? Each is a word in a
  * table; when the table is full, the answer is no. */
-static bool is_first(const char *function, chorus_status status)
+static bool is_first_failure(const char *function, chorus_status status)
 {
     static uint64_t seen[LOGGED_MAX];
     const struct ch_context *context = ch_context_get();
     const uint64_t pe = context == NULL ? 0 : context->boot->me + 1;
-    const uint64_t key = digest(pe << 8 | (uint8_t)-status, function) | 1;
+    const uint64_t key = hash_text(pe << 8 | (uint8_t)-status, function) | 1;
 
     for (size_t i = 0; i < LOGGED_MAX; i++) {
         uint64_t *at = &seen[(key + i) % LOGGED_MAX];
@@ -178,15 +178,16 @@ static bool is_first(const char *function, chorus_status status)
 static void log_failure(const char *function, chorus_status status)
 {
     const char *message = ch_error_message();
-    const bool is_named = ch_names_call(message) != 0;
+    const bool is_named = ch_names_call_bytes(message) != 0;
 
-    if (CH_LOG_ERROR > ch_log_level_max || is_logged() || !is_first(function, status)) return;
-    last_logged = digest(0, message);
+    if (CH_LOG_ERROR > ch_log_level_max || is_logged() || !is_first_failure(function, status))
+        return;
+    last_logged = hash_text(0, message);
     CH_LOG(ERROR, "%s%s%s (%s; logged once for this function)", is_named ? "" : function,
            is_named ? "" : ": ", message, ch_status_name(status));
 }
 
-void ch_give_failure(const char *function, chorus_status status)
+void ch_handle_failure(const char *function, chorus_status status)
 {
     const struct ch_context *context = ch_context_get();
     const enum ch_errors how = context != NULL ? context->options.errors : ch_options_errors();
@@ -194,13 +195,13 @@ void ch_give_failure(const char *function, chorus_status status)
     if (how == CH_ERRORS_return) return;
     if (how == CH_ERRORS_fatal)
         ch_report_failure(status);
-    else if (status != CHORUS_ERR_ABORTED || !is_launched() || knows_why())
+    else if (status != CHORUS_ERR_ABORTED || !is_launched() || has_own_reason())
         log_failure(function, status);
 }
 
-void ch_give_or_raise_failure(const char *function, chorus_status status)
+void ch_handle_or_raise_failure(const char *function, chorus_status status)
 {
-    if (strcmp(ch_names_prefix(), "shmem") != 0) ch_give_failure(function, status);
+    if (strcmp(ch_names_prefix(), "shmem") != 0) ch_handle_failure(function, status);
 }
 
 void ch_report_failure(chorus_status status)
@@ -211,10 +212,11 @@ void ch_report_failure(chorus_status status)
         handler(status, ch_error_message());
         return;
     }
-    if (status == CHORUS_ERR_ABORTED && (is_threads() || (is_launched() && knows_why())))
+    if (status == CHORUS_ERR_ABORTED &&
+        (runs_pes_as_threads() || (is_launched() && has_own_reason())))
         wait_for_failed();
-    if ((status != CHORUS_ERR_ABORTED || !is_launched() || knows_why()) && !is_logged())
-        say(ch_error_message());
+    if ((status != CHORUS_ERR_ABORTED || !is_launched() || has_own_reason()) && !is_logged())
+        write_to_stderr(ch_error_message());
     end_job(EXIT_FAILED, status != CHORUS_ERR_ABORTED);
 }
 
@@ -230,7 +232,7 @@ void chorusx_raise_in(const char *function, int code)
     if (code == CHORUS_OK) return;
     was_logged = is_logged();
     ch_error_rename(function);
-    if (was_logged) last_logged = digest(0, ch_error_message());
+    if (was_logged) last_logged = hash_text(0, ch_error_message());
     ch_report((chorus_status)code);
 }
 

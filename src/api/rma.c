@@ -14,7 +14,7 @@ static chorus_status put(const char *function, chorus_ctx_t ctx, void *dest, con
 {
     struct ch_target t;
 
-    CH_TRY(ch_target_check(function, ctx, "dest", dest, count, element_bytes, pe, &t));
+    CH_TRY(ch_resolve_target(function, ctx, "dest", dest, count, element_bytes, pe, &t));
     if (t.bytes == 0) return CHORUS_OK;
     return ch_links_put(t.context->links, t.ctx, dest, source, t.bytes, t.pe);
 }
@@ -24,7 +24,7 @@ static chorus_status get(const char *function, chorus_ctx_t ctx, void *dest, con
 {
     struct ch_target t;
 
-    CH_TRY(ch_target_check(function, ctx, "source", source, count, element_bytes, pe, &t));
+    CH_TRY(ch_resolve_target(function, ctx, "source", source, count, element_bytes, pe, &t));
     if (t.bytes == 0) return CHORUS_OK;
     return ch_links_get(t.context->links, t.ctx, dest, source, t.bytes, t.pe);
 }
@@ -34,7 +34,7 @@ static chorus_status put_nbi(const char *function, chorus_ctx_t ctx, void *dest,
 {
     struct ch_target t;
 
-    CH_TRY(ch_target_check(function, ctx, "dest", dest, count, element_bytes, pe, &t));
+    CH_TRY(ch_resolve_target(function, ctx, "dest", dest, count, element_bytes, pe, &t));
     if (t.bytes == 0) return CHORUS_OK;
     return ch_links_put_nbi(t.context->links, t.ctx, dest, source, t.bytes, t.pe);
 }
@@ -44,7 +44,7 @@ static chorus_status get_nbi(const char *function, chorus_ctx_t ctx, void *dest,
 {
     struct ch_target t;
 
-    CH_TRY(ch_target_check(function, ctx, "source", source, count, element_bytes, pe, &t));
+    CH_TRY(ch_resolve_target(function, ctx, "source", source, count, element_bytes, pe, &t));
     if (t.bytes == 0) return CHORUS_OK;
     return ch_links_get_nbi(t.context->links, t.ctx, dest, source, t.bytes, t.pe);
 }
@@ -145,7 +145,7 @@ static chorus_status check_strides(const char *function, const struct ch_strides
 }
 
 /* Elements from the first to the last one of a strided vector; SIZE_MAX on overflow. */
-static size_t span(const struct ch_strides *s, ptrdiff_t stride)
+static size_t strided_elements(const struct ch_strides *s, ptrdiff_t stride)
 {
     size_t elements;
 
@@ -163,8 +163,8 @@ static chorus_status iput(const char *function, chorus_ctx_t ctx, char *dest,
     struct ch_target t;
 
     CH_TRY(check_strides(function, s));
-    CH_TRY(
-        ch_target_check(function, ctx, "dest", dest, span(s, s->dst), element_bytes, pe, &t));
+    CH_TRY(ch_resolve_target(function, ctx, "dest", dest, strided_elements(s, s->dst),
+                             element_bytes, pe, &t));
     for (size_t i = 0; i < s->count && t.bytes != 0; i++)
         CH_TRY(ch_links_put(t.context->links, t.ctx, dest + i * (size_t)s->dst * element_bytes,
                             source + i * (size_t)s->sst * element_bytes,
@@ -179,8 +179,8 @@ static chorus_status iget(const char *function, chorus_ctx_t ctx, char *dest,
     struct ch_target t;
 
     CH_TRY(check_strides(function, s));
-    CH_TRY(ch_target_check(function, ctx, "source", source, span(s, s->sst), element_bytes, pe,
-                           &t));
+    CH_TRY(ch_resolve_target(function, ctx, "source", source, strided_elements(s, s->sst),
+                             element_bytes, pe, &t));
     for (size_t i = 0; i < s->count && t.bytes != 0; i++)
         CH_TRY(ch_links_get(t.context->links, t.ctx, dest + i * (size_t)s->dst * element_bytes,
                             source + i * (size_t)s->sst * element_bytes,

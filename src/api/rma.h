@@ -24,9 +24,11 @@ struct ch_target {
 
 /* `pe` is a number in the context's team. `name` is that of the symmetric argument; with count
  * 0 any address is allowed. */
-CH_MUST_CHECK static inline chorus_status
-ch_target_check(const char *function, chorus_ctx_t ctx, const char *name, const void *symmetric,
-                size_t count, size_t element_bytes, int pe, struct ch_target *out)
+CH_MUST_CHECK static inline chorus_status ch_resolve_target(const char *function,
+                                                            chorus_ctx_t ctx, const char *name,
+                                                            const void *symmetric, size_t count,
+                                                            size_t element_bytes, int pe,
+                                                            struct ch_target *out)
 {
     CH_TRY(ch_context_require(function, &out->context));
     CH_TRY(ch_ctx_resolve(out->context, function, ctx, pe, &out->ctx, &out->pe));
@@ -83,8 +85,8 @@ void ch_rma_put_signal(const char *function, chorus_ctx_t ctx, void *dest, const
  * PE `pe`: in a process with one PE, on the default context, with valid arguments and without
  * CHORUS_CHECK. Otherwise null; the caller then takes the slow path, which reports errors.
  */
-CH_INLINE const struct ch_near *ch_near_of(chorus_ctx_t ctx, const void *symmetric,
-                                           size_t bytes, int pe)
+CH_INLINE const struct ch_near *ch_find_near(chorus_ctx_t ctx, const void *symmetric,
+                                             size_t bytes, int pe)
 {
     const struct ch_context *context = __atomic_load_n(&ch_context_only, __ATOMIC_ACQUIRE);
     const struct ch_near *near;
@@ -104,7 +106,7 @@ CH_INLINE bool ch_put_near(chorus_ctx_t ctx, void *dest, const void *source, siz
     size_t bytes;
 
     if (__builtin_mul_overflow(count, element_bytes, &bytes)) return false;
-    near = ch_near_of(ctx, dest, bytes, pe);
+    near = ch_find_near(ctx, dest, bytes, pe);
     if (near == NULL) return false;
     ch_near_put(near, dest, source, bytes);
     return true;
@@ -117,7 +119,7 @@ CH_INLINE bool ch_get_near(chorus_ctx_t ctx, void *dest, const void *source, siz
     size_t bytes;
 
     if (__builtin_mul_overflow(count, element_bytes, &bytes)) return false;
-    near = ch_near_of(ctx, source, bytes, pe);
+    near = ch_find_near(ctx, source, bytes, pe);
     if (near == NULL) return false;
     ch_near_get(near, dest, source, bytes);
     return true;

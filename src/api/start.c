@@ -35,7 +35,8 @@ struct claim {
                          decides on algorithms, too */
 };
 
-static void fill(struct claim *claim, const struct ch_options *options, uint64_t select_digest)
+static void fill_claim(struct claim *claim, const struct ch_options *options,
+                       uint64_t select_digest)
 {
 #define X(NAME, field) claim->field = options->field;
     AGREED_OPTIONS(X)
@@ -45,7 +46,7 @@ static void fill(struct claim *claim, const struct ch_options *options, uint64_t
     claim->select_digest = select_digest;
 }
 
-static chorus_status compare(const struct ch_boot *boot, const struct claim *claims)
+static chorus_status compare_claims(const struct ch_boot *boot, const struct claim *claims)
 {
     for (uint32_t pe = 1; pe < boot->n; pe++) {
 #define X(NAME, field)                                                                         \
@@ -94,36 +95,37 @@ chorus_status ch_context_agree(struct ch_boot *boot, const struct ch_options *op
 
     if (claims == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the options of %u PEs", boot->n);
-    fill(&claim, options, select_digest);
+    fill_claim(&claim, options, select_digest);
     claim.n_cores = boot->n_cores;
     status = ch_boot_vote(boot, &vote, claims);
-    if (status == CHORUS_OK) status = compare(boot, claims);
+    if (status == CHORUS_OK) status = compare_claims(boot, claims);
     free(claims);
     return status;
 }
 
 /* --- the folders -------------------------------------------------------------------------- */
 
-static chorus_status attach(void *self, void *base, size_t bytes, uint64_t *key_out)
+static chorus_status register_memory(void *self, void *base, size_t bytes, uint64_t *key_out)
 {
     return ch_links_attach(self, base, bytes, key_out);
 }
 
-static void detach(void *self, void *base)
+static void unregister_memory(void *self, void *base)
 {
     ch_links_detach(self, base);
 }
 
-static chorus_status learn(void *self, uint32_t pe, const char *there, size_t bytes,
-                           uint64_t key)
+static chorus_status add_peer_key(void *self, uint32_t pe, const char *there, size_t bytes,
+                                  uint64_t key)
 {
-    return ch_links_learn(self, pe, there, bytes, key);
+    return ch_links_add_peer_key(self, pe, there, bytes, key);
 }
 
 /* Attach the heap's memory for peers of other hosts, also when the heap grows. */
 static chorus_status open_links(struct ch_context *context)
 {
-    struct ch_heap_registration registration = {attach, detach, learn, NULL};
+    struct ch_heap_registration registration = {register_memory, unregister_memory,
+                                                add_peer_key, NULL};
 
     CH_TRY(ch_links_open(context->boot, context->heap, &context->options, &context->policy,
                          &context->links));
@@ -135,13 +137,13 @@ static chorus_status open_links(struct ch_context *context)
 static chorus_status map_links(struct ch_context *context)
 {
     CH_TRY(ch_links_map(context->links));
-    if (context->options.check < 2 && ch_links_near(context->links, context->near))
+    if (context->options.check < 2 && ch_links_list_near(context->links, context->near))
         context->n_near = context->boot->n;
     return CHORUS_OK;
 }
 
 /* Create the parts that need no peer. */
-static chorus_status make_own(struct ch_context *context)
+static chorus_status create_local_parts(struct ch_context *context)
 {
     const struct ch_options *options = &context->options;
 
@@ -154,7 +156,7 @@ static chorus_status make_own(struct ch_context *context)
 
 /* All PEs have made their parts. On GPUs they also agree on the most CTAs of a call: CTA i of a
  * PE waits for CTA i of others, and all PEs choose the same number. */
-static chorus_status agree_on_own(struct ch_context *context, chorus_status mine)
+static chorus_status vote_on_local_parts(struct ch_context *context, chorus_status mine)
 {
     const bool is_on_gpu = ch_heap_device(context->heap) != NULL;
     const uint32_t own = context->gpu != NULL ? ch_gpu_share_ctas(context->gpu) : 1;
@@ -249,7 +251,7 @@ static chorus_status open_segments_and_teams(struct ch_context *context)
         boot->ops->guard(boot, context->policy.door);
     }
     CH_TRY(open_links(context));
-    CH_TRY(agree_on_own(context, make_own(context)));
+    CH_TRY(vote_on_local_parts(context, create_local_parts(context)));
     return open_teams(context);
 }
 
@@ -271,7 +273,8 @@ chorus_status ch_context_open(const struct ch_options *options, struct ch_boot *
     ch_pool_open(&context->pool);
     status = open_segments_and_teams(context);
     if (status != CHORUS_OK) {
-        ch_give_failure("chorus_init", status); /* before others learn that this PE has left */
+        ch_handle_failure("chorus_init",
+                          status); /* before others learn that this PE has left */
         ch_context_close(context);
         return status;
     }

@@ -23,8 +23,8 @@ struct ch_stream_entry {
     struct ch_stream_entry *next;
 };
 
-static struct ch_stream_entry **find(struct ch_context *context,
-                                     const struct chorus_stream *stream)
+static struct ch_stream_entry **find_stream(struct ch_context *context,
+                                            const struct chorus_stream *stream)
 {
     struct ch_stream_entry **at = &context->streams;
 
@@ -39,7 +39,7 @@ chorus_status ch_stream_check(struct ch_context *context, const char *function,
     if (stream == NULL)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s: stream is null; create one with chorusx_stream_create", function);
-    if (*find(context, stream) == NULL)
+    if (*find_stream(context, stream) == NULL)
         return CH_FAIL(CHORUS_ERR_ARG,
                        "%s: stream %p is not a stream of this PE; it was destroyed, or was not "
                        "created by chorusx_stream_create",
@@ -80,7 +80,7 @@ static chorus_status make_stream(const struct ch_context *context,
     return CHORUS_OK;
 }
 
-static chorus_status create(const char *function, chorus_stream_t *stream_out)
+static chorus_status create_stream(const char *function, chorus_stream_t *stream_out)
 {
     struct ch_stream_entry *entry;
     struct ch_context *context;
@@ -107,21 +107,21 @@ static chorus_status create(const char *function, chorus_stream_t *stream_out)
 
 int chorusx_stream_create(chorus_stream_t *stream_out)
 {
-    return ch_give(__func__, create(__func__, stream_out));
+    return ch_handle_status(__func__, create_stream(__func__, stream_out));
 }
 
-static chorus_status destroy(const char *function, chorus_stream_t stream)
+static chorus_status destroy_stream(const char *function, chorus_stream_t stream)
 {
     struct ch_context *context;
 
     CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_stream_check(context, function, stream));
-    return remove_entry(context, find(context, stream));
+    return remove_entry(context, find_stream(context, stream));
 }
 
 int chorusx_stream_destroy(chorus_stream_t stream)
 {
-    return ch_give(__func__, destroy(__func__, stream));
+    return ch_handle_status(__func__, destroy_stream(__func__, stream));
 }
 
 static chorus_status synchronize(const char *function, chorus_stream_t stream)
@@ -137,7 +137,7 @@ static chorus_status synchronize(const char *function, chorus_stream_t stream)
 
 int chorusx_stream_synchronize(chorus_stream_t stream)
 {
-    return ch_give(__func__, synchronize(__func__, stream));
+    return ch_handle_status(__func__, synchronize(__func__, stream));
 }
 
 /* --- waits -------------------------------------------------------------------------------- */
@@ -150,7 +150,7 @@ struct wait {
 
 _Static_assert(sizeof(struct wait) <= CH_TASK_BYTES, "a wait must fit into a task");
 
-static chorus_status run(const void *task)
+static chorus_status run_wait(const void *task)
 {
     const struct wait *wait = task;
     struct ch_query query = wait->query;
@@ -181,7 +181,7 @@ static chorus_status check_reached(const struct ch_device *device, const struct 
                    q->function, name, array, ch_device_id_of(device)->ordinal);
 }
 
-static chorus_status queue(const struct wait *wait, void *stream)
+static chorus_status queue_wait(const struct wait *wait, void *stream)
 {
     const struct ch_query *q = &wait->query;
     const struct ch_device *device = ch_heap_device(q->context->heap);
@@ -202,7 +202,7 @@ static chorus_status queue(const struct wait *wait, void *stream)
         .is_exact = q->cmp == CHORUS_CMP_EQ,
     };
 
-    CH_TRY(ch_error_in(q->function, ch_device_check_legacy(device, stream)));
+    CH_TRY(ch_prefix_error(q->function, ch_device_check_legacy(device, stream)));
     if (is_for_front_end(wait)) return ch_gpu_put_wait(q->context->gpu, stream, &front);
     if (q->count == 0) return CHORUS_OK;
     CH_TRY(check_reached(device, q, "status", q->status));
@@ -211,18 +211,18 @@ static chorus_status queue(const struct wait *wait, void *stream)
 }
 
 /* --- calls of waits ----------------------------------------------------------------------- */
-static chorus_status check_and_put(struct wait wait, chorus_stream_t stream)
+static chorus_status check_and_queue_wait(struct wait wait, chorus_stream_t stream)
 {
     CH_TRY(ch_query_check(&wait.query));
-    if (wait.query.context->gpu != NULL) return queue(&wait, stream);
+    if (wait.query.context->gpu != NULL) return queue_wait(&wait, stream);
     CH_TRY(ch_stream_check(wait.query.context, wait.query.function, stream));
-    ch_stream_push_task(stream, run, &wait, sizeof(wait));
+    ch_stream_push_task(stream, run_wait, &wait, sizeof(wait));
     return CHORUS_OK;
 }
 
 static int wait_on(struct wait wait, chorus_stream_t stream)
 {
-    return ch_give(wait.query.function, check_and_put(wait, stream));
+    return ch_handle_status(wait.query.function, check_and_queue_wait(wait, stream));
 }
 
 #define WAIT(KIND, WORDS, COUNT, STATUS, CMP)     \

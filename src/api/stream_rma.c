@@ -27,7 +27,7 @@ struct op {
 
 _Static_assert(sizeof(struct op) <= CH_TASK_BYTES, "a call must fit into a task");
 
-static enum ch_amo amo_of(int how)
+static enum ch_amo amo_of_signal_op(int how)
 {
     return how == CHORUS_SIGNAL_ADD ? CH_AMO_ADD : CH_AMO_SET;
 }
@@ -37,20 +37,20 @@ static chorus_status signal_peer(const struct op *op)
 {
     struct ch_context *c = op->context;
 
-    return ch_links_amo(c->links, CH_CTX_DEFAULT, amo_of(op->how), op->word, sizeof(*op->word),
-                        op->value, 0, op->pe, NULL);
+    return ch_links_amo(c->links, CH_CTX_DEFAULT, amo_of_signal_op(op->how), op->word,
+                        sizeof(*op->word), op->value, 0, op->pe, NULL);
 }
 
 static chorus_status put_signal(const struct op *op)
 {
     struct ch_context *c = op->context;
-    const struct ch_put_signal put = {op->dest, op->source,      op->bytes,
-                                      op->word, amo_of(op->how), op->value};
+    const struct ch_put_signal put = {
+        op->dest, op->source, op->bytes, op->word, amo_of_signal_op(op->how), op->value};
 
     return ch_links_put_signal(c->links, CH_CTX_DEFAULT, &put, op->pe, false);
 }
 
-static chorus_status run(const void *task)
+static chorus_status run_op(const void *task)
 {
     const struct op *op = task;
     struct ch_context *c = op->context;
@@ -71,9 +71,9 @@ static chorus_status run(const void *task)
 }
 
 /* --- GPUs --------------------------------------------------------------------------------- */
-static void *at_peer(const struct op *op, const void *symmetric)
+static void *peer_address(const struct op *op, const void *symmetric)
 {
-    return ch_links_map_of(op->context->links, symmetric, op->pe);
+    return ch_links_peer_address(op->context->links, symmetric, op->pe);
 }
 
 static chorus_status queue_signal(const struct ch_device *device, const struct op *op,
@@ -81,29 +81,30 @@ static chorus_status queue_signal(const struct ch_device *device, const struct o
 {
     const struct ch_amo_request add = {.op = CH_AMO_ADD,
                                        .bytes = sizeof(*op->word),
-                                       .word = at_peer(op, op->word),
+                                       .word = peer_address(op, op->word),
                                        .value = op->value};
 
     if (op->how == CHORUS_SIGNAL_ADD) return ch_amo_launch(device, stream, &add);
-    return ch_device_put_store(device, stream, at_peer(op, op->word), op->value);
+    return ch_device_put_store(device, stream, peer_address(op, op->word), op->value);
 }
 
 /* Work on a stream of a GPU begins when all earlier work is complete, so a quiet does
  * nothing. */
-static chorus_status queue(const struct op *op, void *stream)
+static chorus_status queue_on_gpu(const struct op *op, void *stream)
 {
     const struct ch_device *device = ch_heap_device(op->context->heap);
 
-    CH_TRY(ch_error_in(op->function, ch_device_check_legacy(device, stream)));
+    CH_TRY(ch_prefix_error(op->function, ch_device_check_legacy(device, stream)));
     switch (op->what) {
     case PUT_SIGNAL:
     case PUT:
         if (op->bytes != 0)
-            CH_TRY(ch_device_put_copy(device, stream, at_peer(op, op->dest), op->source,
+            CH_TRY(ch_device_put_copy(device, stream, peer_address(op, op->dest), op->source,
                                       op->bytes));
         return op->what == PUT ? CHORUS_OK : queue_signal(device, op, stream);
     case GET:
-        return ch_device_put_copy(device, stream, op->dest, at_peer(op, op->source), op->bytes);
+        return ch_device_put_copy(device, stream, op->dest, peer_address(op, op->source),
+                                  op->bytes);
     case SIGNAL:
         return queue_signal(device, op, stream);
     case QUIET:
@@ -113,15 +114,15 @@ static chorus_status queue(const struct op *op, void *stream)
 }
 
 /* --- calls -------------------------------------------------------------------------------- */
-static chorus_status put_on(struct op *op, chorus_stream_t stream)
+static chorus_status queue_op(struct op *op, chorus_stream_t stream)
 {
-    if (op->context->gpu != NULL) return queue(op, stream);
+    if (op->context->gpu != NULL) return queue_on_gpu(op, stream);
     CH_TRY(ch_stream_check(op->context, op->function, stream));
-    ch_stream_push_task(stream, run, op, sizeof(*op));
+    ch_stream_push_task(stream, run_op, op, sizeof(*op));
     return CHORUS_OK;
 }
 
-static chorus_status check_word(struct op *op)
+static chorus_status check_signal_word(struct op *op)
 {
     CH_TRY(
         ch_check_symmetric(op->context, op->function, "sig_addr", op->word, sizeof(*op->word)));
@@ -129,7 +130,7 @@ static chorus_status check_word(struct op *op)
     return ch_check_aligned(op->function, "sig_addr", op->word, sizeof(*op->word));
 }
 
-static chorus_status check_how(const struct op *op)
+static chorus_status check_signal_op(const struct op *op)
 {
     if (op->how == CHORUS_SIGNAL_SET || op->how == CHORUS_SIGNAL_ADD) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_ARG,
@@ -138,27 +139,27 @@ static chorus_status check_how(const struct op *op)
 }
 
 /* `symmetric` is dest of a put, source of a get. */
-static chorus_status check_and_put(struct op op, const char *name, const void *symmetric,
-                                   size_t count, size_t element_bytes, int pe,
-                                   chorus_stream_t stream)
+static chorus_status check_and_queue_op(struct op op, const char *name, const void *symmetric,
+                                        size_t count, size_t element_bytes, int pe,
+                                        chorus_stream_t stream)
 {
     struct ch_target target;
 
-    CH_TRY(ch_target_check(op.function, CHORUS_CTX_DEFAULT, name, symmetric, count,
-                           element_bytes, pe, &target));
+    CH_TRY(ch_resolve_target(op.function, CHORUS_CTX_DEFAULT, name, symmetric, count,
+                             element_bytes, pe, &target));
     op.context = target.context;
     op.bytes = target.bytes;
     op.pe = target.pe;
-    if (op.what == PUT_SIGNAL) CH_TRY(check_word(&op));
-    if (op.what == PUT_SIGNAL) CH_TRY(check_how(&op));
-    return op.bytes != 0 || op.what == PUT_SIGNAL ? put_on(&op, stream) : CHORUS_OK;
+    if (op.what == PUT_SIGNAL) CH_TRY(check_signal_word(&op));
+    if (op.what == PUT_SIGNAL) CH_TRY(check_signal_op(&op));
+    return op.bytes != 0 || op.what == PUT_SIGNAL ? queue_op(&op, stream) : CHORUS_OK;
 }
 
-static int move(struct op op, const char *name, const void *symmetric, size_t count,
-                size_t element_bytes, int pe, chorus_stream_t stream)
+static int move_data(struct op op, const char *name, const void *symmetric, size_t count,
+                     size_t element_bytes, int pe, chorus_stream_t stream)
 {
-    return ch_give(op.function,
-                   check_and_put(op, name, symmetric, count, element_bytes, pe, stream));
+    return ch_handle_status(
+        op.function, check_and_queue_op(op, name, symmetric, count, element_bytes, pe, stream));
 }
 
 #define MOVE(kind, ...)                                                                   \
@@ -170,40 +171,40 @@ static int move(struct op op, const char *name, const void *symmetric, size_t co
 int chorusx_putmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
                              chorus_stream_t stream)
 {
-    return move(MOVE(PUT, .pe = 0), "dest", dest, bytes, 1, pe, stream);
+    return move_data(MOVE(PUT, .pe = 0), "dest", dest, bytes, 1, pe, stream);
 }
 
 int chorusx_getmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
                              chorus_stream_t stream)
 {
-    return move(MOVE(GET, .pe = 0), "source", source, bytes, 1, pe, stream);
+    return move_data(MOVE(GET, .pe = 0), "source", source, bytes, 1, pe, stream);
 }
 
 int chorusx_putmem_signal_on_stream(void *dest, const void *source, size_t bytes,
                                     uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
                                     chorus_stream_t stream)
 {
-    return move(MOVE(PUT_SIGNAL, .word = sig_addr, .value = signal, .how = sig_op), "dest",
-                dest, bytes, 1, pe, stream);
+    return move_data(MOVE(PUT_SIGNAL, .word = sig_addr, .value = signal, .how = sig_op), "dest",
+                     dest, bytes, 1, pe, stream);
 }
 
 #define DEFINE_TYPED(NAME, T, kind)                                                            \
     int chorusx_##NAME##_put_on_stream(T *dest, const T *source, size_t nelems, int pe,        \
                                        chorus_stream_t stream)                                 \
     {                                                                                          \
-        return move(MOVE(PUT, .pe = 0), "dest", dest, nelems, sizeof(T), pe, stream);          \
+        return move_data(MOVE(PUT, .pe = 0), "dest", dest, nelems, sizeof(T), pe, stream);     \
     }                                                                                          \
     int chorusx_##NAME##_get_on_stream(T *dest, const T *source, size_t nelems, int pe,        \
                                        chorus_stream_t stream)                                 \
     {                                                                                          \
-        return move(MOVE(GET, .pe = 0), "source", source, nelems, sizeof(T), pe, stream);      \
+        return move_data(MOVE(GET, .pe = 0), "source", source, nelems, sizeof(T), pe, stream); \
     }                                                                                          \
     int chorusx_##NAME##_put_signal_on_stream(T *dest, const T *source, size_t nelems,         \
                                               uint64_t *sig_addr, uint64_t signal, int sig_op, \
                                               int pe, chorus_stream_t stream)                  \
     {                                                                                          \
-        return move(MOVE(PUT_SIGNAL, .word = sig_addr, .value = signal, .how = sig_op),        \
-                    "dest", dest, nelems, sizeof(T), pe, stream);                              \
+        return move_data(MOVE(PUT_SIGNAL, .word = sig_addr, .value = signal, .how = sig_op),   \
+                         "dest", dest, nelems, sizeof(T), pe, stream);                         \
     }
 CHORUS_RMA_TYPES(DEFINE_TYPED)
 
@@ -216,15 +217,16 @@ static chorus_status signal_on(const char *function, uint64_t *sig_addr, uint64_
     CH_TRY(ch_check_pe(op.context, function, pe));
     op.pe = (uint32_t)pe;
     op.how = sig_op;
-    CH_TRY(check_how(&op));
-    CH_TRY(check_word(&op));
-    return put_on(&op, stream);
+    CH_TRY(check_signal_op(&op));
+    CH_TRY(check_signal_word(&op));
+    return queue_op(&op, stream);
 }
 
 int chorusx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
                                 chorus_stream_t stream)
 {
-    return ch_give(__func__, signal_on(__func__, sig_addr, signal, sig_op, pe, stream));
+    return ch_handle_status(__func__,
+                            signal_on(__func__, sig_addr, signal, sig_op, pe, stream));
 }
 
 static chorus_status quiet_on(const char *function, chorus_stream_t stream)
@@ -232,10 +234,10 @@ static chorus_status quiet_on(const char *function, chorus_stream_t stream)
     struct op op = {.what = QUIET, .function = function};
 
     CH_TRY(ch_context_require(function, &op.context));
-    return put_on(&op, stream);
+    return queue_op(&op, stream);
 }
 
 int chorusx_quiet_on_stream(chorus_stream_t stream)
 {
-    return ch_give(__func__, quiet_on(__func__, stream));
+    return ch_handle_status(__func__, quiet_on(__func__, stream));
 }

@@ -10,30 +10,30 @@
 
 #include <stdlib.h>
 
-static chorus_status find(const char *function, chorus_team_t handle,
-                          struct ch_context **context_out, struct ch_team **team_out)
+static chorus_status find_team(const char *function, chorus_team_t handle,
+                               struct ch_context **context_out, struct ch_team **team_out)
 {
     CH_TRY(ch_context_require(function, context_out));
-    return ch_error_in(function, ch_team_get((*context_out)->teams, handle, team_out));
+    return ch_prefix_error(function, ch_team_get((*context_out)->teams, handle, team_out));
 }
 
 /* ch_team_create with an entry in the record and checks; the PEs compare the number of PEs of
  * the new team. */
-static chorus_status create(struct ch_context *context, const char *function,
-                            chorus_team_t parent, const uint32_t pes[], uint32_t n,
-                            int num_contexts, chorus_team_t *new_team)
+static chorus_status create_team(struct ch_context *context, const char *function,
+                                 chorus_team_t parent, const uint32_t pes[], uint32_t n,
+                                 int num_contexts, chorus_team_t *new_team)
 {
     struct ch_team *from;
     chorus_status status;
     uint64_t index;
 
-    CH_TRY(ch_error_in(function, ch_team_get(context->teams, parent, &from)));
+    CH_TRY(ch_prefix_error(function, ch_team_get(context->teams, parent, &from)));
     CH_TRY(ch_doing_begin(context, function, CH_DOING_team_create, from, n, &index));
     status = ch_team_create(context->teams, parent, pes, n, num_contexts, new_team);
-    return ch_error_in(function, ch_doing_end(context, index, status));
+    return ch_prefix_error(function, ch_doing_end(context, index, status));
 }
 
-static chorus_status destroy(const char *function, chorus_team_t team)
+static chorus_status destroy_team(const char *function, chorus_team_t team)
 {
     struct ch_context *context;
     struct ch_team *found;
@@ -42,12 +42,12 @@ static chorus_status destroy(const char *function, chorus_team_t team)
     uint32_t slot;
 
     if (team == CHORUS_TEAM_INVALID) return CHORUS_OK;
-    CH_TRY(find(function, team, &context, &found));
+    CH_TRY(find_team(function, team, &context, &found));
     CH_TRY(ch_doing_begin(context, function, CH_DOING_team_destroy, found, 0, &index));
     slot = found->slot;
     status = ch_team_destroy(context->teams, team);
     if (status == CHORUS_OK && context->gpu != NULL) ch_gpu_team_ended(context->gpu, slot);
-    return ch_error_in(function, ch_doing_end(context, index, status));
+    return ch_prefix_error(function, ch_doing_end(context, index, status));
 }
 
 int chorus_team_my_pe(chorus_team_t team)
@@ -55,7 +55,7 @@ int chorus_team_my_pe(chorus_team_t team)
     struct ch_context *context;
     struct ch_team *found;
 
-    return find(__func__, team, &context, &found) == CHORUS_OK ? (int)found->me : -1;
+    return find_team(__func__, team, &context, &found) == CHORUS_OK ? (int)found->me : -1;
 }
 
 int chorus_team_n_pes(chorus_team_t team)
@@ -63,7 +63,7 @@ int chorus_team_n_pes(chorus_team_t team)
     struct ch_context *context;
     struct ch_team *found;
 
-    return find(__func__, team, &context, &found) == CHORUS_OK ? (int)found->n : -1;
+    return find_team(__func__, team, &context, &found) == CHORUS_OK ? (int)found->n : -1;
 }
 
 static chorus_status check_mask(const char *function, long mask, const void *config)
@@ -95,7 +95,7 @@ static chorus_status get_config(const char *function, chorus_team_t team, long c
     struct ch_context *context;
     struct ch_team *found;
 
-    CH_TRY(find(function, team, &context, &found));
+    CH_TRY(find_team(function, team, &context, &found));
     CH_TRY(check_mask(function, config_mask, config));
     if (config_mask != 0) config->num_contexts = found->num_contexts;
     return CHORUS_OK;
@@ -103,7 +103,7 @@ static chorus_status get_config(const char *function, chorus_team_t team, long c
 
 int chorus_team_get_config(chorus_team_t team, long config_mask, chorus_team_config_t *config)
 {
-    return ch_give(__func__, get_config(__func__, team, config_mask, config));
+    return ch_handle_status(__func__, get_config(__func__, team, config_mask, config));
 }
 
 int chorus_team_translate_pe(chorus_team_t src_team, int src_pe, chorus_team_t dest_team)
@@ -111,8 +111,8 @@ int chorus_team_translate_pe(chorus_team_t src_team, int src_pe, chorus_team_t d
     struct ch_context *context;
     struct ch_team *from = NULL, *to = NULL;
 
-    if (find(__func__, src_team, &context, &from) != CHORUS_OK ||
-        find(__func__, dest_team, &context, &to) != CHORUS_OK)
+    if (find_team(__func__, src_team, &context, &from) != CHORUS_OK ||
+        find_team(__func__, dest_team, &context, &to) != CHORUS_OK)
         return -1;
     if (src_pe < 0 || (uint32_t)src_pe >= from->n) return -1;
     return ch_team_find(to, from->members[src_pe].world);
@@ -160,19 +160,21 @@ static chorus_status split_strided(struct ch_context *context, const char *funct
     struct ch_team *from;
     chorus_status status;
 
-    CH_TRY(ch_error_in(function, ch_team_get(context->teams, parent, &from)));
+    CH_TRY(ch_prefix_error(function, ch_team_get(context->teams, parent, &from)));
     CH_TRY(check_triplet(function, start, stride, count, from->n));
     CH_TRY(list_alloc(function, (uint32_t)count, &pes));
     for (int i = 0; i < count; i++)
         pes[i] = (uint32_t)(start + stride * i);
-    status = create(context, function, parent, pes, (uint32_t)count, num_contexts, new_team);
+    status =
+        create_team(context, function, parent, pes, (uint32_t)count, num_contexts, new_team);
     free(pes);
     return status;
 }
 
-static chorus_status split(const char *function, chorus_team_t parent, int start, int stride,
-                           int count, const chorus_team_config_t *config, long config_mask,
-                           chorus_team_t *new_team)
+static chorus_status split_with_config(const char *function, chorus_team_t parent, int start,
+                                       int stride, int count,
+                                       const chorus_team_config_t *config, long config_mask,
+                                       chorus_team_t *new_team)
 {
     const int triplet[3] = {start, stride, count};
     struct ch_context *context;
@@ -188,8 +190,8 @@ int chorus_team_split_strided(chorus_team_t parent, int start, int stride, int c
                               const chorus_team_config_t *config, long config_mask,
                               chorus_team_t *new_team)
 {
-    return ch_give(
-        __func__, split(__func__, parent, start, stride, count, config, config_mask, new_team));
+    return ch_handle_status(__func__, split_with_config(__func__, parent, start, stride, count,
+                                                        config, config_mask, new_team));
 }
 
 /* One axis of a grid: PE number of point i of line k is k * line_step + i * point_step. */
@@ -209,7 +211,7 @@ static chorus_status create_line(struct ch_context *context, const char *functio
         const uint32_t pe = line * axis->line_step + i * axis->point_step;
         if (pe < n) pes[count++] = pe;
     }
-    return create(context, function, parent, pes, count, num_contexts, new_team);
+    return create_team(context, function, parent, pes, count, num_contexts, new_team);
 }
 
 /* Create a team for each line; this PE is in one of them. If the team of a line cannot be
@@ -248,7 +250,7 @@ static chorus_status split_2d(const char *function, chorus_team_t parent, int xr
     uint32_t width, height;
 
     *xaxis_team = *yaxis_team = CHORUS_TEAM_INVALID;
-    CH_TRY(find(function, parent, &context, &from));
+    CH_TRY(find_team(function, parent, &context, &from));
     if (xrange < 1)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: xrange is %d; expected 1 or more", function,
                        xrange);
@@ -268,13 +270,14 @@ int chorus_team_split_2d(chorus_team_t parent, int xrange,
                          chorus_team_t *xaxis_team, const chorus_team_config_t *yaxis_config,
                          long yaxis_mask, chorus_team_t *yaxis_team)
 {
-    return ch_give(__func__, split_2d(__func__, parent, xrange, xaxis_config, xaxis_mask,
-                                      xaxis_team, yaxis_config, yaxis_mask, yaxis_team));
+    return ch_handle_status(__func__,
+                            split_2d(__func__, parent, xrange, xaxis_config, xaxis_mask,
+                                     xaxis_team, yaxis_config, yaxis_mask, yaxis_team));
 }
 
 void chorus_team_destroy(chorus_team_t team)
 {
-    ch_report(destroy(__func__, team));
+    ch_report(destroy_team(__func__, team));
 }
 
 /* The list as unsigned numbers: negative numbers become larger than any PE of the parent. */
@@ -283,7 +286,7 @@ static chorus_status read_list(const char *function, chorus_team_t parent, const
 {
     struct ch_team *from;
 
-    CH_TRY(find(function, parent, context_out, &from));
+    CH_TRY(find_team(function, parent, context_out, &from));
     if (n < 1 || (uint32_t)n > from->n)
         return CH_FAIL(CHORUS_ERR_ARG, "%s: n is %d; expected 1 to %u, the parent's PEs",
                        function, n, from->n);
@@ -302,14 +305,14 @@ static chorus_status create_listed(const char *function, chorus_team_t parent, c
 
     *new_team = CHORUS_TEAM_INVALID;
     CH_TRY(read_list(function, parent, pes, n, &context, &list));
-    status = create(context, function, parent, list, (uint32_t)n, 0, new_team);
+    status = create_team(context, function, parent, list, (uint32_t)n, 0, new_team);
     free(list);
     return status;
 }
 
 int chorusx_team_create(chorus_team_t parent, const int pes[], int n, chorus_team_t *new_team)
 {
-    return ch_give(__func__, create_listed(__func__, parent, pes, n, new_team));
+    return ch_handle_status(__func__, create_listed(__func__, parent, pes, n, new_team));
 }
 
 static chorus_status create_group(const char *function, chorus_team_t parent, const int pes[],
@@ -323,11 +326,11 @@ static chorus_status create_group(const char *function, chorus_team_t parent, co
     CH_TRY(read_list(function, parent, pes, n, &context, &list));
     status = ch_team_create_group(context->teams, parent, list, (uint32_t)n, tag, new_team);
     free(list);
-    return ch_error_in(function, status);
+    return ch_prefix_error(function, status);
 }
 
 int chorusx_team_create_group(chorus_team_t parent, const int pes[], int n, int tag,
                               chorus_team_t *new_team)
 {
-    return ch_give_or_raise(__func__, create_group(__func__, parent, pes, n, tag, new_team));
+    return ch_handle_or_raise(__func__, create_group(__func__, parent, pes, n, tag, new_team));
 }

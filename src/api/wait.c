@@ -51,7 +51,7 @@ bool ch_type_is_signed(chorus_type type)
     return false;
 }
 
-static bool compare(int cmp, uint64_t a, uint64_t b)
+static bool compare_keys(int cmp, uint64_t a, uint64_t b)
 {
     switch (cmp) {
 #define X(name, operator)   \
@@ -72,7 +72,7 @@ static bool is_in_set(const struct ch_query *q, size_t i)
 static bool is_met(struct ch_query *q, size_t i)
 {
     q->key = load_key(q->type, q->words + i * ch_type_bytes[q->type]);
-    return compare(q->cmp, q->key, load_key(q->type, q->values + i * q->values_step));
+    return compare_keys(q->cmp, q->key, load_key(q->type, q->values + i * q->values_step));
 }
 
 /* Is the condition met: by every word, by one, by some? */
@@ -143,7 +143,7 @@ chorus_status ch_query_check(struct ch_query *q)
 }
 
 /* Prepare a checked query: where to begin, and what to scan. */
-static chorus_status prepare(struct ch_query *q)
+static chorus_status prepare_query(struct ch_query *q)
 {
     const size_t bytes = q->count * ch_type_bytes[q->type];
 
@@ -157,13 +157,13 @@ static chorus_status prepare(struct ch_query *q)
 }
 
 /* Copy the words to the host if it cannot read them directly. */
-static chorus_status look(const struct ch_context *context, struct ch_query *q)
+static chorus_status copy_words(const struct ch_context *context, struct ch_query *q)
 {
     if (q->copy == NULL) return CHORUS_OK;
     return ch_links_load(context->links, q->copy, q->ivars, q->count * ch_type_bytes[q->type]);
 }
 
-static const char *number(chorus_type type, uint64_t key, char text[NUMBER_BYTES])
+static const char *key_text(chorus_type type, uint64_t key, char text[NUMBER_BYTES])
 {
     if (ch_type_is_signed(type))
         (void)snprintf(text, NUMBER_BYTES, "%lld", (long long)(key ^ SIGN_BIT));
@@ -173,8 +173,8 @@ static const char *number(chorus_type type, uint64_t key, char text[NUMBER_BYTES
 }
 
 /* Fail with a message about the first word that does not meet its condition. */
-static chorus_status gave_up(const struct ch_context *context, struct ch_query *q,
-                             chorus_status status)
+static chorus_status fail_wait(const struct ch_context *context, struct ch_query *q,
+                               chorus_status status)
 {
     static const char *const operators[] = {
 #define X(name, operator) #operator,
@@ -185,7 +185,7 @@ static chorus_status gave_up(const struct ch_context *context, struct ch_query *
     size_t i = q->n_done;
 
     if (status != CHORUS_ERR_TIMEOUT) {
-        const char *const why = ch_wait_policy_why(&context->policy);
+        const char *const why = ch_wait_end_reason(&context->policy);
         return CH_FAIL(status, "%s: the job is ending%s%s", q->function,
                        *why != '\0' ? ": " : " because another PE failed", why);
     }
@@ -199,8 +199,8 @@ static chorus_status gave_up(const struct ch_context *context, struct ch_query *
         q->function, context->boot->me,
         (double)context->policy.timeout_ns / (double)CH_NS_PER_S, i, q->count,
         (const void *)(q->ivars + i * ch_type_bytes[q->type]), operators[q->cmp],
-        number(q->type, load_key(q->type, q->values + i * q->values_step), wanted),
-        number(q->type, q->key, is));
+        key_text(q->type, load_key(q->type, q->values + i * q->values_step), wanted),
+        key_text(q->type, q->key, is));
 }
 
 static struct ch_doing doing_of(const struct ch_query *q)
@@ -216,7 +216,7 @@ static struct ch_doing doing_of(const struct ch_query *q)
 }
 
 /* The record has a wait that does not end at once. */
-static uint64_t begin(const struct ch_query *q)
+static uint64_t record_wait(const struct ch_query *q)
 {
     const struct ch_doing doing = doing_of(q);
 
@@ -224,7 +224,7 @@ static uint64_t begin(const struct ch_query *q)
 }
 
 /* A wait that ends at once. */
-static void note_met(const struct ch_query *q)
+static void record_met_wait(const struct ch_query *q)
 {
     const struct ch_doing doing = doing_of(q);
     const struct ch_access access = {.what = CH_ACCESS_wait,
@@ -237,7 +237,7 @@ static void note_met(const struct ch_query *q)
     if (q->count != 0) ch_record_access_end(record, ch_record_access(record, &access));
 }
 
-static chorus_status await(struct ch_query *q, scan_fn scan, bool is_recorded)
+static chorus_status await_query(struct ch_query *q, scan_fn scan, bool is_recorded)
 {
     const struct ch_context *const context = q->context;
     struct ch_wait w = {.is_listening = true};
@@ -245,18 +245,18 @@ static chorus_status await(struct ch_query *q, scan_fn scan, bool is_recorded)
     uint64_t index = 0;
     bool is_over;
 
-    CH_TRY(prepare(q));
-    looked = look(context, q);
+    CH_TRY(prepare_query(q));
+    looked = copy_words(context, q);
     is_over = looked == CHORUS_OK && (scan(q) || is_empty(q));
-    if (!is_over && is_recorded) index = begin(q);
-    if (is_over && is_recorded && context->options.records_all) note_met(q);
+    if (!is_over && is_recorded) index = record_wait(q);
+    if (is_over && is_recorded && context->options.records_all) record_met_wait(q);
     while (!is_over && status == CHORUS_OK && looked == CHORUS_OK) {
         status = ch_wait_slow(&context->policy, &w);
-        looked = look(context, q);
+        looked = copy_words(context, q);
         is_over = looked == CHORUS_OK && scan(q); /* also when the time is up */
     }
     ch_wait_end(&context->policy, &w);
-    if (looked == CHORUS_OK && !is_over) looked = gave_up(context, q, status);
+    if (looked == CHORUS_OK && !is_over) looked = fail_wait(context, q, status);
     free(q->copy);
     return index == 0 ? looked : ch_doing_end(context, index, looked);
 }
@@ -265,12 +265,12 @@ static chorus_status await(struct ch_query *q, scan_fn scan, bool is_recorded)
 static chorus_status query_wait(struct ch_query *q, scan_fn scan)
 {
     CH_TRY(ch_query_check(q));
-    return await(q, scan, true);
+    return await_query(q, scan, true);
 }
 
 chorus_status ch_query_wait_checked(struct ch_query *q)
 {
-    return await(q, scan_all, false);
+    return await_query(q, scan_all, false);
 }
 
 /* Check, then scan once. */
@@ -281,11 +281,11 @@ static chorus_status query_test(struct ch_query *q, scan_fn scan, bool *holds_ou
     bool has_moved = false;
 
     CH_TRY(ch_query_check(q));
-    CH_TRY(prepare(q));
+    CH_TRY(prepare_query(q));
     /* Progress is made here, since a program may only call test functions, and never wait. */
     progress = q->context->policy.progress;
     if (progress != NULL) status = progress->make(progress, &has_moved);
-    if (status == CHORUS_OK) status = look(q->context, q);
+    if (status == CHORUS_OK) status = copy_words(q->context, q);
     if (status == CHORUS_OK) *holds_out = scan(q);
     free(q->copy);
     return status;
@@ -304,7 +304,7 @@ static size_t wait_until(struct ch_query q, scan_fn scan, size_t nothing)
 }
 
 /* Whether the scan succeeded; its result is in q->found, or `nothing` if it could not run. */
-static bool test(struct ch_query *q, scan_fn scan, size_t nothing)
+static bool test_query(struct ch_query *q, scan_fn scan, size_t nothing)
 {
     bool holds = false;
     const chorus_status status = query_test(q, scan, &holds);
@@ -316,7 +316,7 @@ static bool test(struct ch_query *q, scan_fn scan, size_t nothing)
 
 static size_t test_found(struct ch_query q, scan_fn scan, size_t nothing)
 {
-    (void)test(&q, scan, nothing);
+    (void)test_query(&q, scan, nothing);
     return q.found;
 }
 
@@ -337,7 +337,7 @@ static size_t test_found(struct ch_query q, scan_fn scan, size_t nothing)
     int chorus_##NAME##_test(T *ivar, int cmp, T cmp_value)                                  \
     {                                                                                        \
         struct ch_query q = QUERY(kind, ivar, 1, NULL, cmp, &cmp_value, 0, NULL);            \
-        return test(&q, scan_all, 0);                                                        \
+        return test_query(&q, scan_all, 0);                                                  \
     }
 CHORUS_WAIT_TYPES(DEFINE_ONE)
 
@@ -366,7 +366,7 @@ CHORUS_WAIT_TYPES(DEFINE_ONE)
                                          VALUE)                                               \
     {                                                                                         \
         struct ch_query q = QUERY(kind, ivars, nelems, status, cmp, VALUES, STEP, NULL);      \
-        return test(&q, scan_all, 0);                                                         \
+        return test_query(&q, scan_all, 0);                                                   \
     }                                                                                         \
     size_t chorus_##NAME##_test_any##SUFFIX(T *ivars, size_t nelems, const int *status,       \
                                             int cmp, VALUE)                                   \

@@ -15,7 +15,7 @@
 #define NO_PE UINT32_MAX
 
 static void __attribute__((format(printf, 2, 3)))
-add(struct ch_chain *chain, const char *format, ...)
+add_text(struct ch_chain *chain, const char *format, ...)
 {
     const size_t used = strlen(chain->text);
     va_list args;
@@ -41,7 +41,8 @@ static bool is_in_wait(const struct ch_records *records, uint32_t pe,
 }
 
 /* Does the access write one of the words for which PE `pe` waits? */
-static bool writes(const struct ch_access *access, uint32_t pe, const struct ch_doing *wait)
+static bool writes_awaited_word(const struct ch_access *access, uint32_t pe,
+                                const struct ch_doing *wait)
 {
     static const uint64_t widths[] = {
 #define X(T, ctype, class, bytes) bytes,
@@ -76,7 +77,7 @@ static bool find_write(const struct ch_records *records, uint32_t pe,
             double age_s;
 
             if (!ch_record_read_access(record, record->accesses[i].index, &access) ||
-                !writes(&access, pe, wait))
+                !writes_awaited_word(&access, pe, wait))
                 continue;
             age_s = ch_record_age_s(record, access.ticks);
             if (out->by == NO_PE || age_s < out->age_s)
@@ -106,33 +107,34 @@ static bool is_any_full(const struct ch_records *records)
 }
 
 /* Returns the PE that should write. */
-static uint32_t tell_wait(const struct ch_records *records, uint32_t pe,
-                          const struct ch_doing *wait, struct ch_chain *chain)
+static uint32_t add_wait_text(const struct ch_records *records, uint32_t pe,
+                              const struct ch_doing *wait, struct ch_chain *chain)
 {
     char text[CH_WAIT_TEXT_BYTES], access[CH_ACCESS_TEXT_BYTES];
     struct write last;
 
     ch_wait_text(wait, text);
-    add(chain, "PE %u waits for %s", pe, text);
+    add_text(chain, "PE %u waits for %s", pe, text);
     if (find_write(records, pe, wait, &last)) {
         ch_access_text(&last.access, access);
-        add(chain, ", which PE %u wrote last (%s, %.3g s ago)", last.by, access, last.age_s);
+        add_text(chain, ", which PE %u wrote last (%s, %.3g s ago)", last.by, access,
+                 last.age_s);
         return last.by;
     }
     if (!is_any_full(records))
-        add(chain, "; who writes it is not known without CHORUS_RECORD=full");
+        add_text(chain, "; who writes it is not known without CHORUS_RECORD=full");
     else if (count_unknown(records) == 0)
-        add(chain, ", to which the records have no write of another PE");
+        add_text(chain, ", to which the records have no write of another PE");
     else
-        add(chain,
-            "; who writes it is not known here, since the calls of %u of %u PEs are not; "
-            "chorusrun --record keeps those of all hosts",
-            count_unknown(records), records->n);
+        add_text(chain,
+                 "; who writes it is not known here, since the calls of %u of %u PEs are not; "
+                 "chorusrun --record keeps those of all hosts",
+                 count_unknown(records), records->n);
     return NO_PE;
 }
 
 /* Has the PE, which makes calls of this team, not begun the call? */
-static bool lacks(const struct ch_record *record, const struct ch_doing *call)
+static bool has_not_begun(const struct ch_record *record, const struct ch_doing *call)
 {
     const bool is_collective = ch_doing_is_collective(call);
     struct ch_record_call other;
@@ -145,19 +147,20 @@ static bool lacks(const struct ch_record *record, const struct ch_doing *call)
 }
 
 /* Returns a PE that has not begun the call: the first of the chain, if that is one. */
-static uint32_t tell_call(const struct ch_records *records, uint32_t pe,
-                          const struct ch_record_call *called, struct ch_chain *chain)
+static uint32_t add_call_text(const struct ch_records *records, uint32_t pe,
+                              const struct ch_record_call *called, struct ch_chain *chain)
 {
     char text[CH_DOING_TEXT_BYTES];
     uint32_t found = NO_PE;
 
     ch_doing_text(&called->doing, text);
-    add(chain, "PE %u is in %s", pe, text);
+    add_text(chain, "PE %u is in %s", pe, text);
     if (ch_doing_is_alone(&called->doing)) return NO_PE;
     for (uint32_t other = 0; other < records->n && found == NO_PE; other++)
-        if (lacks(records->of(records->arg, other), &called->doing)) found = other;
-    if (lacks(records->of(records->arg, chain->pes[0]), &called->doing)) found = chain->pes[0];
-    if (found != NO_PE) add(chain, ", which PE %u has not begun", found);
+        if (has_not_begun(records->of(records->arg, other), &called->doing)) found = other;
+    if (has_not_begun(records->of(records->arg, chain->pes[0]), &called->doing))
+        found = chain->pes[0];
+    if (found != NO_PE) add_text(chain, ", which PE %u has not begun", found);
     return found;
 }
 
@@ -169,17 +172,20 @@ static bool contains(const struct ch_chain *chain, uint32_t pe)
 }
 
 /* Add the PE; returns the PE that it waits for. */
-static uint32_t tell_one(const struct ch_records *records, uint32_t pe, struct ch_chain *chain)
+static uint32_t add_pe_text(const struct ch_records *records, uint32_t pe,
+                            struct ch_chain *chain)
 {
     struct ch_record_call called;
 
     chain->pes[chain->n++] = pe;
-    if (chain->n > 1) add(chain, "; ");
-    if (is_in_wait(records, pe, &called)) return tell_wait(records, pe, &called.doing, chain);
-    if (is_stuck(records, pe, &called)) return tell_call(records, pe, &called, chain);
-    add(chain, "PE %u %s", pe,
-        records->of(records->arg, pe) != NULL ? "is in no call of the library"
-                                              : "is on a host whose calls are not known here");
+    if (chain->n > 1) add_text(chain, "; ");
+    if (is_in_wait(records, pe, &called))
+        return add_wait_text(records, pe, &called.doing, chain);
+    if (is_stuck(records, pe, &called)) return add_call_text(records, pe, &called, chain);
+    add_text(chain, "PE %u %s", pe,
+             records->of(records->arg, pe) != NULL
+                 ? "is in no call of the library"
+                 : "is on a host whose calls are not known here");
     return NO_PE;
 }
 
@@ -206,14 +212,16 @@ bool ch_chain_find(const struct ch_records *records, uint32_t pe, struct ch_chai
     out->text[0] = '\0';
     if (!is_in_wait(records, pe, &called)) return false;
     do
-        next = tell_one(records, next, out);
+        next = add_pe_text(records, next, out);
     while (next != NO_PE && out->n < CH_CHAIN_MAX && !contains(out, next));
     if (next != NO_PE && contains(out, next))
-        add(out, ": a cycle, if the PE that wrote a word last is the one that should write it");
+        add_text(out,
+                 ": a cycle, if the PE that wrote a word last is the one that should write it");
     n_waiting = count_waiting(records);
     if (n_waiting == records->n)
-        add(out, "; all %u PEs of the job are in waits for words", n_waiting);
+        add_text(out, "; all %u PEs of the job are in waits for words", n_waiting);
     else if (n_waiting > 1)
-        add(out, "; all %u PEs whose calls are known here are in waits for words", n_waiting);
+        add_text(out, "; all %u PEs whose calls are known here are in waits for words",
+                 n_waiting);
     return true;
 }

@@ -143,7 +143,7 @@ static void sleep_early(struct ch_door *door, uint64_t until_ns)
 }
 
 /* After a yield, on an own core. */
-static void note_yield_own(struct ch_door *door, bool is_slow, uint64_t now)
+static void count_yield_own_core(struct ch_door *door, bool is_slow, uint64_t now)
 {
     if (is_slow) {
         if (__atomic_add_fetch(&door->slow_yields, 1, __ATOMIC_RELAXED) >= SLOW_YIELDS)
@@ -154,7 +154,7 @@ static void note_yield_own(struct ch_door *door, bool is_slow, uint64_t now)
 }
 
 /* After a slow yield, which began at `begin`, on a shared core. */
-static void note_slow_shared(struct ch_door *door, uint64_t begin, uint64_t now)
+static void count_slow_yield_shared(struct ch_door *door, uint64_t begin, uint64_t now)
 {
     const uint64_t slow_ns = __atomic_load_n(&door->slow_ns, __ATOMIC_RELAXED);
     const uint64_t until_ns = __atomic_load_n(&door->crowded_until_ns, __ATOMIC_RELAXED);
@@ -177,9 +177,9 @@ static void yield_core(const struct ch_wait_policy *p, uint64_t begin)
     (void)sched_yield();
     now = ch_clock_ns();
     if (p->gap != GAP_SHARED)
-        note_yield_own(p->door, now - begin >= SLOW_YIELD_NS, now);
+        count_yield_own_core(p->door, now - begin >= SLOW_YIELD_NS, now);
     else if (now - begin >= SLOW_YIELD_NS)
-        note_slow_shared(p->door, begin, now);
+        count_slow_yield_shared(p->door, begin, now);
 }
 
 /* A PE that was woken has the polls that sleep_step left it. */
@@ -205,7 +205,8 @@ static void warn_once(const struct ch_wait_policy *p, struct ch_wait *w, uint64_
     p->warn(p->warn_arg, waited_ns);
 }
 
-static void look(const struct ch_wait_policy *p, struct ch_wait *w, uint64_t waited_ns)
+static void call_look_hook(const struct ch_wait_policy *p, struct ch_wait *w,
+                           uint64_t waited_ns)
 {
     if (p->look == NULL || waited_ns < LOOK_NS || waited_ns < w->look_ns) return;
     w->look_ns = waited_ns + (waited_ns < LOOK_MOST_NS ? waited_ns : LOOK_MOST_NS);
@@ -225,7 +226,7 @@ static int is_refused(const struct ch_wait_policy *p, struct ch_wait *w, uint64_
 
 /* What the PE waits for may have arrived before the refusal, so it polls once more. It does not
  * look again. */
-static chorus_status end_refused(struct ch_wait *w)
+static chorus_status poll_once_or_fail(struct ch_wait *w)
 {
     if (w->look_ns == UINT64_MAX) return CHORUS_ERR_ARG;
     w->look_ns = UINT64_MAX;
@@ -234,7 +235,7 @@ static chorus_status end_refused(struct ch_wait *w)
 
 /* A message that has just arrived may end the wait, so the PE keeps the core for another poll.
  * A PE to which messages arrive without end still reads its clock from time to time. */
-static int may_be_over(const struct ch_wait *w, bool has_moved)
+static int should_poll_again(const struct ch_wait *w, bool has_moved)
 {
     return has_moved && w->polls % POLLS_PER_LOOK != 0;
 }
@@ -245,19 +246,20 @@ chorus_status ch_wait_slow(const struct ch_wait_policy *p, struct ch_wait *w)
     uint64_t now;
 
     if (p->progress != NULL) CH_TRY(p->progress->make(p->progress, &has_moved));
-    if (w->polls < p->spins || (w->polls & (p->gap - 1)) != 0 || may_be_over(w, has_moved)) {
+    if (w->polls < p->spins || (w->polls & (p->gap - 1)) != 0 ||
+        should_poll_again(w, has_moved)) {
         w->polls++;
         if (p->progress == NULL) pause_cpu(); /* polls of sockets take long enough */
         return CHORUS_OK;
     }
     if (__atomic_load_n(&p->door->aborted, __ATOMIC_RELAXED)) return CHORUS_ERR_ABORTED;
     now = ch_clock_ns();
-    if (is_refused(p, w, now)) return end_refused(w);
+    if (is_refused(p, w, now)) return poll_once_or_fail(w);
     if (w->start_ns == 0) {
         w->start_ns = now;
         if (p->record != NULL) ch_record_time_running(p->record);
     }
-    look(p, w, now - w->start_ns);
+    call_look_hook(p, w, now - w->start_ns);
     warn_once(p, w, now - w->start_ns);
     if (p->timeout_ns != 0 && now - w->start_ns > p->timeout_ns) return CHORUS_ERR_TIMEOUT;
     count_time_as_polls(p, w, now);

@@ -84,7 +84,7 @@ void ch_wait_policy_add(struct ch_wait_policy *p, struct ch_progress *progress);
 
 /* Why the job is over, or the network of this PE has failed; "" if neither, or if the reason is
  * not known. */
-static inline const char *ch_wait_policy_why(const struct ch_wait_policy *p)
+static inline const char *ch_wait_end_reason(const struct ch_wait_policy *p)
 {
     const char *why = NULL;
 

@@ -15,9 +15,9 @@ enum { MESSAGE_BYTES = 1024, FUNCTION_BYTES = 101 };
 
 static _Thread_local char message[MESSAGE_BYTES];
 
-static void put_names(void)
+static void replace_names(void)
 {
-    ch_names_put(ch_names_prefix(), message, sizeof(message));
+    ch_names_replace(ch_names_prefix(), message, sizeof(message));
 }
 
 void ch_error_set(chorus_status code, const char *file, int line, const char *format, ...)
@@ -27,7 +27,7 @@ void ch_error_set(chorus_status code, const char *file, int line, const char *fo
     va_start(args, format);
     (void)vsnprintf(message, sizeof(message), format, args);
     va_end(args);
-    put_names();
+    replace_names();
     CH_LOG(DEBUG, "%s:%d: %s: %s", file, line, ch_status_text(code), message);
 }
 
@@ -36,7 +36,7 @@ void ch_error_prefix(const char *function)
     char named[FUNCTION_BYTES], told[MESSAGE_BYTES];
 
     (void)snprintf(named, sizeof(named), "%s", function);
-    ch_names_put(ch_names_prefix(), named, sizeof(named));
+    ch_names_replace(ch_names_prefix(), named, sizeof(named));
     if (strncmp(message, named, strlen(named)) == 0) return;
     memcpy(told, message, sizeof(told));
     (void)snprintf(message, sizeof(message), "%s: %.900s", named, told);
@@ -44,7 +44,7 @@ void ch_error_prefix(const char *function)
 
 void ch_error_rename(const char *function)
 {
-    const size_t bytes = ch_names_call(message);
+    const size_t bytes = ch_names_call_bytes(message);
     char told[MESSAGE_BYTES];
 
     memcpy(told, message, sizeof(told));
@@ -57,7 +57,7 @@ void ch_error_add(const char *text)
     const size_t used = strlen(message);
 
     (void)snprintf(message + used, sizeof(message) - used, "%s", text);
-    put_names();
+    replace_names();
 }
 
 const char *ch_error_message(void)
@@ -129,7 +129,7 @@ void ch_log_name_pe(int pe)
 }
 
 /* One write(2) per line, so that lines of several PEs do not mix. */
-static void to_stderr(enum ch_log_level level, const char *line)
+static void write_log_line(enum ch_log_level level, const char *line)
 {
     char out[LINE_BYTES + 96], at[32], pe[24] = "";
     struct timespec now = {0, 0};
@@ -157,9 +157,9 @@ void ch_log_write(enum ch_log_level level, const char *format, ...)
     va_start(args, format);
     (void)vsnprintf(line, sizeof(line), format, args);
     va_end(args);
-    ch_names_put(ch_names_prefix(), line, sizeof(line));
+    ch_names_replace(ch_names_prefix(), line, sizeof(line));
     if (current_sink != NULL)
         current_sink(level, line);
     else
-        to_stderr(level, line);
+        write_log_line(level, line);
 }

@@ -52,7 +52,7 @@ void ch_error_rename(const char *function) __attribute__((cold));
 /* Append to the message. */
 void ch_error_add(const char *text) __attribute__((cold));
 
-static inline chorus_status ch_error_in(const char *function, chorus_status status)
+static inline chorus_status ch_prefix_error(const char *function, chorus_status status)
 {
     if (__builtin_expect(status != CHORUS_OK, 0)) ch_error_prefix(function);
     return status;

@@ -3,12 +3,12 @@
  * exec_cuda.h: the backend for GPUs, whose lanes are the threads of a block. exec_host.h states
  * the contract of each primitive.
  *
- * When a kernel begins (after ch_kernel_order), all writes that precede it in stream order are
- * visible to it, on this GPU and on others; when it ends, its own stores are visible to later
- * work in the same way. Only the stores of the call itself therefore need a release. Lanes are
- * a block, or inside kernels also a warp or one thread; if a block is no larger than a warp,
- * barriers are those of the warp. Packets and the parts of a line are single accesses of 16
- * bytes.
+ * When a kernel begins (after ch_kernel_wait_previous), all writes that precede it in stream
+ * order are visible to it, on this GPU and on others; when it ends, its own stores are visible
+ * to later work in the same way. Only the stores of the call itself therefore need a release.
+ * Lanes are a block, or inside kernels also a warp or one thread; if a block is no larger than
+ * a warp, barriers are those of the warp. Packets and the parts of a line are single accesses
+ * of 16 bytes.
  */
 #ifndef CH_EXEC_CUDA_H
 #define CH_EXEC_CUDA_H
@@ -41,7 +41,7 @@
  * that kernel, could begin before the kernel before both has ended. GPUs before compute
  * capability 9.0 lack the instructions; for them the host launches no kernel early
  * (ch_device_orders_kernels). */
-CH_FN void ch_kernel_order(uint32_t lets_next)
+CH_FN void ch_kernel_wait_previous(uint32_t lets_next)
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -53,7 +53,7 @@ CH_FN void ch_kernel_order(uint32_t lets_next)
 
 /* Not a primitive. `known` is computed before this place, since a branch needs it; the branch
  * is never taken, since no object is at address 1. */
-CH_FN void ch_kernel_knows(uint64_t known)
+CH_FN void ch_kernel_compute_before(uint64_t known)
 {
     asm volatile("{ .reg .pred never; setp.eq.u64 never, %0, 1; @never exit; }" ::"l"(known)
                  : "memory");
@@ -167,7 +167,7 @@ CH_FN uint32_t ch_warp_mask(struct ch_lanes g)
     return g.width == CH_WARP_LANES ? ~0u : (1u << g.width) - 1;
 }
 
-CH_FN void ch_soon(const void *memory, size_t bytes)
+CH_FN void ch_prefetch_write(const void *memory, size_t bytes)
 {
     (void)memory, (void)bytes; /* on a GPU, stores do not wait for cache lines */
 }
@@ -188,7 +188,7 @@ CH_FN int ch_lanes_any(struct ch_lanes g, int flag)
 }
 
 /* Not a primitive: broadcasts the value of lane 0 to all lanes; also synchronises them. */
-CH_FN uint64_t ch_lanes_share(struct ch_lanes g, uint64_t x)
+CH_FN uint64_t ch_lanes_broadcast(struct ch_lanes g, uint64_t x)
 {
     __shared__ uint64_t shared;
 

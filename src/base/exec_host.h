@@ -47,9 +47,9 @@
  * keep their registers. */
 #define CH_SELDOM static __attribute__((noinline, unused))
 
-/* The low bits of a word or flag, for the tag of a call's length (ch_tagged in coll/coll.h); 0:
- * none. The other bits count epochs, exchanges and cells of 64 bytes: for three years if a PE
- * receives 100 GB a second. */
+/* The low bits of a word or flag, for the tag of a call's length (ch_add_tag in coll/coll.h);
+ * 0: none. The other bits count epochs, exchanges and cells of 64 bytes: for three years if a
+ * PE receives 100 GB a second. */
 #define CH_TAG_BITS 12u
 
 /* Synchronise: all lanes reach this point before any continues. */
@@ -138,7 +138,7 @@ CH_FN void ch_copy_element(void *to, const void *from, size_t bytes)
 /* This PE will soon store to `bytes` there, of which other cores have cached copies: prefetch
  * the first two cache lines for writing. A store that waits for its line delays all later
  * stores. */
-CH_FN void ch_soon(const void *memory, size_t bytes)
+CH_FN void ch_prefetch_write(const void *memory, size_t bytes)
 {
     const char *line = (const char *)memory;
 

@@ -48,7 +48,7 @@ void ch_sim_copy(void *dst, const void *src, size_t bytes);
 void ch_sim_notify(const struct ch_door *theirs);
 
 /* Memory has no caches in the simulator. */
-CH_FN void ch_soon(const void *memory, size_t bytes)
+CH_FN void ch_prefetch_write(const void *memory, size_t bytes)
 {
     (void)memory, (void)bytes;
 }

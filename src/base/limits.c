@@ -118,7 +118,7 @@ bool ch_cgroup_find(const char *root, const char *controller, struct ch_cgroup *
     return true;
 }
 
-bool ch_cgroup_up(struct ch_cgroup *group)
+bool ch_cgroup_to_parent(struct ch_cgroup *group)
 {
     size_t bytes = strlen(group->folder);
 
@@ -131,7 +131,7 @@ bool ch_cgroup_up(struct ch_cgroup *group)
     return true;
 }
 
-static bool number_behind(const char *key, const char *line, uint64_t *out)
+static bool parse_number_after(const char *key, const char *line, uint64_t *out)
 {
     const size_t bytes = strlen(key);
     const char *at = line + bytes;
@@ -144,7 +144,7 @@ static bool number_behind(const char *key, const char *line, uint64_t *out)
     return sscanf(at, "%" SCNu64, out) == 1;
 }
 
-bool ch_number_in(const char *path, const char *key, uint64_t *out)
+bool ch_read_number_in_file(const char *path, const char *key, uint64_t *out)
 {
     FILE *const file = fopen(path, "re");
     char line[LINE_BYTES];
@@ -152,24 +152,24 @@ bool ch_number_in(const char *path, const char *key, uint64_t *out)
 
     if (file == NULL) return false;
     while (!is_found && fgets(line, sizeof(line), file) != NULL)
-        is_found = number_behind(key, line, out);
+        is_found = parse_number_after(key, line, out);
     (void)fclose(file);
     return is_found;
 }
 
-bool ch_cgroup_number(const struct ch_cgroup *group, const char *file, const char *key,
-                      uint64_t *out)
+bool ch_cgroup_read_number(const struct ch_cgroup *group, const char *file, const char *key,
+                           uint64_t *out)
 {
     char path[CH_CGROUP_BYTES + 64];
 
     (void)snprintf(path, sizeof(path), "%s/%s", group->folder, file);
-    return ch_number_in(path, key, out);
+    return ch_read_number_in_file(path, key, out);
 }
 
 /* --- silence of a network ----------------------------------------------------------------- */
 /* Keepalive: idle time before the first probe, and the largest number of probes that the kernel
  * accepts. They are a second apart, or more if there would be too many; the connection ends
- * within ch_silence_ns and the time between two probes. */
+ * within ch_silence_limit_ns and the time between two probes. */
 enum { IDLE_S = 1, PROBES_MAX = 127 };
 
 /* The longest interval between two repetitions of a packet. The kernel starts at about 0.2 s,
@@ -180,22 +180,22 @@ enum { REPEAT_MS = 1000 };
 #define TCP_RTO_MAX_MS 44
 #endif
 
-static void set(int fd, int level, int name, int value)
+static void set_socket_option(int fd, int level, int name, int value)
 {
     (void)setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-uint64_t ch_silence_set(int fd, uint64_t link_ns)
+uint64_t ch_set_silence_limit(int fd, uint64_t link_ns)
 {
-    const uint64_t limit_ns = ch_silence_ns(link_ns);
+    const uint64_t limit_ns = ch_silence_limit_ns(link_ns);
     const uint64_t limit_s = (limit_ns - 1) / CH_NS_PER_S;
     const uint64_t apart_s = (limit_s + PROBES_MAX - 1) / PROBES_MAX;
     const int repeat = REPEAT_MS;
 
-    set(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
-    set(fd, IPPROTO_TCP, TCP_KEEPIDLE, IDLE_S);
-    set(fd, IPPROTO_TCP, TCP_KEEPINTVL, (int)apart_s);
-    set(fd, IPPROTO_TCP, TCP_KEEPCNT, (int)((limit_s + apart_s - 1) / apart_s));
+    set_socket_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+    set_socket_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, IDLE_S);
+    set_socket_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, (int)apart_s);
+    set_socket_option(fd, IPPROTO_TCP, TCP_KEEPCNT, (int)((limit_s + apart_s - 1) / apart_s));
     if (setsockopt(fd, IPPROTO_TCP, TCP_RTO_MAX_MS, &repeat, sizeof(repeat)) == 0)
         return limit_ns;
     return limit_ns + link_ns; /* a repetition may come after twice the interruption */
@@ -212,7 +212,7 @@ static const struct {
     {"TORCH_SYMM_MEM_DISABLE_MULTICAST", false},
 };
 
-static bool says_no(const char *text, bool permits)
+static bool forbids_nvls(const char *text, bool permits)
 {
     uint64_t value;
 
@@ -225,7 +225,7 @@ const char *ch_nvls_forbidden(bool is_asked, ch_environment *get)
     for (size_t i = 0; i < sizeof(sites) / sizeof(sites[0]); i++) {
         const char *text = get(sites[i].name);
 
-        if (text != NULL && *text != '\0' && says_no(text, sites[i].permits))
+        if (text != NULL && *text != '\0' && forbids_nvls(text, sites[i].permits))
             return sites[i].name;
     }
     return NULL;

@@ -32,15 +32,15 @@ struct ch_cgroup {
 bool ch_cgroup_find(const char *root, const char *controller, struct ch_cgroup *out);
 
 /* Go to the parent group. False: there is none that is accessible. */
-bool ch_cgroup_up(struct ch_cgroup *group);
+bool ch_cgroup_to_parent(struct ch_cgroup *group);
 
 /* The number after `key` in a file of the group; "": at the beginning of the file. False: there
  * is none, or its value is "max". */
-bool ch_cgroup_number(const struct ch_cgroup *group, const char *file, const char *key,
-                      uint64_t *out);
+bool ch_cgroup_read_number(const struct ch_cgroup *group, const char *file, const char *key,
+                           uint64_t *out);
 
 /* The same for any file. */
-bool ch_number_in(const char *path, const char *key, uint64_t *out);
+bool ch_read_number_in_file(const char *path, const char *key, uint64_t *out);
 
 /* --- silence of a network ----------------------------------------------------------------- */
 /*
@@ -58,7 +58,7 @@ bool ch_number_in(const char *path, const char *key, uint64_t *out);
  * intervals of whole seconds. */
 #define CH_SILENCE_LEAST_NS CH_NS_PER_S
 
-static inline uint64_t ch_silence_ns(uint64_t link_ns)
+static inline uint64_t ch_silence_limit_ns(uint64_t link_ns)
 {
     return (link_ns > CH_SILENCE_LEAST_NS ? link_ns : CH_SILENCE_LEAST_NS) +
            CH_SILENCE_MARGIN_NS;
@@ -67,10 +67,10 @@ static inline uint64_t ch_silence_ns(uint64_t link_ns)
 /*
  * Set a TCP socket so that interruptions of link_ns end no connection while nothing is sent,
  * and that longer ones do. Returns the time without an answer after which one is lost while
- * data is sent: more than ch_silence_ns where the kernel doubles the intervals of repetitions
- * without limit (before Linux 6.15).
+ * data is sent: more than ch_silence_limit_ns where the kernel doubles the intervals of
+ * repetitions without limit (before Linux 6.15).
  */
-uint64_t ch_silence_set(int fd, uint64_t link_ns);
+uint64_t ch_set_silence_limit(int fd, uint64_t link_ns);
 
 /* --- multicast of NVLink switches --------------------------------------------------------- */
 /*

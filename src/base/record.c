@@ -106,7 +106,7 @@ enum { CLOSE_TICKS = 1 << 20 };
 enum { CLOSE_TICKS = 1 << 14 };
 #endif
 
-void ch_record_time(struct ch_record *record, uint64_t index)
+void ch_record_set_time(struct ch_record *record, uint64_t index)
 {
     struct ch_entry *entry = &record->entries[index % CH_RECORD_ENTRIES];
     const uint64_t now = ch_clock_ticks();
@@ -160,7 +160,7 @@ static uint64_t ticks_of(const struct ch_record *record, uint64_t index, bool *i
     return record->ticks;
 }
 
-uint64_t ch_record_before(const struct ch_record *record, uint64_t index)
+uint64_t ch_record_ticks_after(const struct ch_record *record, uint64_t index)
 {
     for (uint64_t i = index + 1; i - index <= CH_RECORD_UNTIMED; i++) {
         const struct ch_entry *entry = &record->entries[i % CH_RECORD_ENTRIES];
@@ -311,7 +311,7 @@ bool ch_record_find_running(const struct ch_record *record, uint64_t team,
 }
 
 /* PEs may differ in whether the call is on a stream, and in where their buffers are. */
-uint64_t ch_doing_common(const struct ch_doing *d)
+uint64_t ch_doing_common_bits(const struct ch_doing *d)
 {
     const uint64_t own = UINT64_C(1) << CH_CALL_ON_STREAM_AT |
                          UINT64_C(1) << CH_CALL_SYMMETRIC_DEST_AT |
@@ -329,8 +329,8 @@ static bool agrees_in_count(const struct ch_doing *a, const struct ch_doing *b)
 
 bool ch_doing_agrees(const struct ch_doing *a, const struct ch_doing *b)
 {
-    return ch_doing_common(a) == ch_doing_common(b) && ch_doing_plan(a) == ch_doing_plan(b) &&
-           agrees_in_count(a, b);
+    return ch_doing_common_bits(a) == ch_doing_common_bits(b) &&
+           ch_doing_plan(a) == ch_doing_plan(b) && agrees_in_count(a, b);
 }
 
 bool ch_doing_clashes(const struct ch_doing *a, const struct ch_doing *b)
@@ -338,7 +338,7 @@ bool ch_doing_clashes(const struct ch_doing *a, const struct ch_doing *b)
     const uint64_t in_place = UINT64_C(1) << CH_CALL_APART_AT;
 
     return ch_doing_is_collective(a) && ch_doing_is_collective(b) &&
-           (((ch_doing_common(a) ^ ch_doing_common(b)) & ~in_place) != 0 ||
+           (((ch_doing_common_bits(a) ^ ch_doing_common_bits(b)) & ~in_place) != 0 ||
             ch_doing_plan(a) != ch_doing_plan(b) || !agrees_in_count(a, b));
 }
 
@@ -477,7 +477,7 @@ void ch_record_text(const struct ch_record *record, char text[2 * CH_DOING_TEXT_
         return;
     }
     ch_doing_text(&called.doing, doing);
-    ch_names_put(record->names, doing, sizeof(doing));
+    ch_names_replace(record->names, doing, sizeof(doing));
     seconds = ch_record_age_s(record, called.ticks);
     most = called.is_timed ? "" : "at most ";
     switch (called.state) {

@@ -162,7 +162,7 @@ struct ch_record_call {
 void ch_record_init(struct ch_record *record, uint32_t pe, uint32_t n_pes);
 
 /* The second word of a call that has an algorithm. */
-static inline uint64_t ch_call_plan(uint32_t radix, uint32_t ctas)
+static inline uint64_t ch_pack_call_plan(uint32_t radix, uint32_t ctas)
 {
     return (uint64_t)(radix - 1) << CH_CALL_RADIX_AT |
            (uint64_t)(ctas < UINT8_MAX ? ctas : UINT8_MAX) << CH_CALL_CTAS_AT;
@@ -170,7 +170,7 @@ static inline uint64_t ch_call_plan(uint32_t radix, uint32_t ctas)
 
 static inline uint64_t ch_doing_plan(const struct ch_doing *d)
 {
-    return d->algo == 0 ? 0 : ch_call_plan(d->radix, d->ctas);
+    return d->algo == 0 ? 0 : ch_pack_call_plan(d->radix, d->ctas);
 }
 
 static inline uint64_t ch_doing_pack(const struct ch_doing *d)
@@ -193,7 +193,7 @@ static inline uint64_t ch_doing_pack(const struct ch_doing *d)
 struct ch_doing ch_doing_unpack(uint64_t word, uint64_t plan);
 
 /* Set the time of the call, and decide which call gets a time next. */
-CH_COLD void ch_record_time(struct ch_record *record, uint64_t index);
+CH_COLD void ch_record_set_time(struct ch_record *record, uint64_t index);
 
 /* Set the time of the latest calls that have neither ended nor a time. */
 void ch_record_time_running(struct ch_record *record);
@@ -239,7 +239,7 @@ static inline uint64_t ch_record_begin(struct ch_record *record, const struct ch
     __atomic_store_n(&entry->index, index | (uint64_t)state << CH_ENTRY_STATE_AT,
                      __ATOMIC_RELEASE);
     if (index >= __atomic_load_n(&record->time_next, __ATOMIC_RELAXED))
-        ch_record_time(record, index);
+        ch_record_set_time(record, index);
     return index;
 }
 
@@ -278,7 +278,7 @@ static inline bool ch_access_writes(const struct ch_access *access)
 
 /* When a call began at the latest, if its time is not known: the time of the next call that has
  * one, or 0 if there is none. */
-uint64_t ch_record_before(const struct ch_record *record, uint64_t index);
+uint64_t ch_record_ticks_after(const struct ch_record *record, uint64_t index);
 
 /* The call with this index, if the record still has it. */
 bool ch_record_read(const struct ch_record *record, uint64_t index, struct ch_record_call *out);
@@ -317,7 +317,7 @@ static inline bool ch_doing_is_alone(const struct ch_doing *d)
 
 /* What of a call's first word must be the same on all PEs of a team; the second must be, too.
  */
-uint64_t ch_doing_common(const struct ch_doing *d);
+uint64_t ch_doing_common_bits(const struct ch_doing *d);
 
 /* Are the two calls the same to all PEs of a team? */
 bool ch_doing_agrees(const struct ch_doing *a, const struct ch_doing *b);

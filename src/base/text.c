@@ -142,7 +142,7 @@ static size_t least(size_t a, size_t b)
 
 /* The number of letters to insert, remove or change, or of neighbours to swap, that turns one
  * name into the other. */
-static size_t edits(const char *a, const char *b)
+static size_t edit_distance(const char *a, const char *b)
 {
     const size_t m = strlen(a), n = strlen(b);
     size_t row[3][NAME_CHARS_MAX + 1]; /* distances of prefixes of a: of lengths i - 2, i - 1
@@ -167,7 +167,7 @@ static size_t edits(const char *a, const char *b)
 }
 
 /* Names of other libraries that are not similar to the name here; null: no such name. */
-static const char *called_here(const char *found)
+static const char *name_used_here(const char *found)
 {
     static const char *const names[][2] = {
         {"allgather", "fcollect"}, {"all_gather", "fcollect"}, {"bcast", "broadcast"}};
@@ -179,14 +179,14 @@ static const char *called_here(const char *found)
 
 const char *ch_name_nearest(const char *const names[], size_t count, const char *found)
 {
-    const char *best = NULL, *here = called_here(found);
+    const char *best = NULL, *here = name_used_here(found);
     size_t best_edits = (strlen(found) + 2) / 3 + 1;
 
     for (size_t i = 0; i < count && here != NULL; i++)
         if (strcmp(names[i], here) == 0) return names[i];
 
     for (size_t i = 0; i < count; i++) {
-        const size_t e = edits(names[i], found);
+        const size_t e = edit_distance(names[i], found);
 
         if (e >= best_edits || e >= strlen(names[i])) continue;
         best_edits = e;
@@ -261,7 +261,7 @@ const char *ch_names_prefix(void)
     return __atomic_load_n(&program_prefix, __ATOMIC_ACQUIRE);
 }
 
-static const struct interface *find(const char *prefix)
+static const struct interface *find_interface(const char *prefix)
 {
     for (size_t i = 0; i < sizeof(interfaces) / sizeof(interfaces[0]); i++)
         if (strncmp(interfaces[i].prefix, prefix, CH_NAMES_BYTES) == 0) return &interfaces[i];
@@ -277,7 +277,7 @@ static size_t word_bytes(const char *text)
     return n;
 }
 
-static bool begins(const char *text, const char *with)
+static bool starts_with(const char *text, const char *with)
 {
     return strncmp(text, with, strlen(with)) == 0;
 }
@@ -289,10 +289,10 @@ static bool has_part(const char *word, size_t bytes, const char *const *parts)
     return false;
 }
 
-static bool begins_with_one(const char *text, const char *const *beginnings)
+static bool starts_with_one_of(const char *text, const char *const *beginnings)
 {
     for (; *beginnings != NULL; beginnings++)
-        if (begins(text, *beginnings)) return true;
+        if (starts_with(text, *beginnings)) return true;
     return false;
 }
 
@@ -301,15 +301,15 @@ static bool has_name(const struct interface *interface, const char *word, size_t
 {
     if (has_part(word, bytes, interface->lacks)) return false;
     if (word[bytes] == '.' && isalpha((unsigned char)word[bytes + 1])) return false;
-    if (begins(word, "chorus_")) return true;
-    if (begins(word, "chorusx_")) return has_part(word, bytes, interface->extensions);
-    return begins(word, "CHORUS_") &&
-           begins_with_one(word + OWN_BYTES + 1, interface->constants);
+    if (starts_with(word, "chorus_")) return true;
+    if (starts_with(word, "chorusx_")) return has_part(word, bytes, interface->extensions);
+    return starts_with(word, "CHORUS_") &&
+           starts_with_one_of(word + OWN_BYTES + 1, interface->constants);
 }
 
 /* Put `word` in place of the first `old` bytes of `at`, which has `room` bytes, in capitals if
  * those are; returns the bytes put. */
-static size_t put(char *at, size_t room, size_t old, const char *word)
+static size_t replace_word(char *at, size_t room, size_t old, const char *word)
 {
     const size_t bytes = strlen(word), rest = strlen(at + old) + 1;
     const bool is_upper = isupper((unsigned char)*at);
@@ -322,30 +322,30 @@ static size_t put(char *at, size_t room, size_t old, const char *word)
     return bytes;
 }
 
-void ch_names_put(const char *prefix, char *text, size_t bytes)
+void ch_names_replace(const char *prefix, char *text, size_t bytes)
 {
-    const struct interface *const interface = find(prefix);
+    const struct interface *const interface = find_interface(prefix);
     const char *const heap_max = __atomic_load_n(&program_heap_max, __ATOMIC_ACQUIRE);
     size_t at = 0, n;
 
     while (interface != NULL && at < bytes && text[at] != '\0') {
         n = word_bytes(text + at);
         if (heap_max != NULL && n == strlen("CHORUS_HEAP_MAX") &&
-            begins(text + at, "CHORUS_HEAP_MAX"))
-            n = put(text + at, bytes - at, n, heap_max);
+            starts_with(text + at, "CHORUS_HEAP_MAX"))
+            n = replace_word(text + at, bytes - at, n, heap_max);
         else if (n > OWN_BYTES && has_name(interface, text + at, n))
-            n += put(text + at, bytes - at, OWN_BYTES, interface->prefix) - OWN_BYTES;
+            n += replace_word(text + at, bytes - at, OWN_BYTES, interface->prefix) - OWN_BYTES;
         at += n != 0 ? n : 1;
     }
 }
 
-size_t ch_names_call(const char *text)
+size_t ch_names_call_bytes(const char *text)
 {
     const size_t bytes = word_bytes(text);
-    bool is_call = begins(text, "chorus_") || begins(text, "chorusx_");
+    bool is_call = starts_with(text, "chorus_") || starts_with(text, "chorusx_");
 
     for (size_t i = 0; i < sizeof(interfaces) / sizeof(interfaces[0]); i++)
-        if (begins(text, interfaces[i].prefix) && memchr(text, '_', bytes) != NULL)
+        if (starts_with(text, interfaces[i].prefix) && memchr(text, '_', bytes) != NULL)
             is_call = true;
     return is_call ? bytes : 0;
 }

@@ -88,10 +88,10 @@ void ch_names_set(const char *prefix, const char *heap_max);
 const char *ch_names_prefix(void);
 
 /* Replace names in the text; what then exceeds `bytes` is cut off. */
-void ch_names_put(const char *prefix, char *text, size_t bytes);
+void ch_names_replace(const char *prefix, char *text, size_t bytes);
 
 /* Bytes of the name of a call, in the library or in an interface, with which the text begins; 0
  * if it begins otherwise. */
-size_t ch_names_call(const char *text);
+size_t ch_names_call_bytes(const char *text);
 
 #endif /* CH_TEXT_H */

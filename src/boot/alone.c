@@ -127,7 +127,7 @@ static struct {
     unsigned char secret[CH_BOOT_SECRET_BYTES];
 } made = {.lock = PTHREAD_MUTEX_INITIALIZER, .door = {.fd = -1}};
 
-static chorus_status make(struct content *content)
+static chorus_status make_content(struct content *content)
 {
     ch_tree_door_close(&made.door);
     CH_TRY(ch_tree_listen(0, &made.door));
@@ -144,7 +144,7 @@ chorus_status ch_uniqueid_make(char *id_out, size_t bytes)
     chorus_status status;
 
     (void)pthread_mutex_lock(&made.lock);
-    status = make(&content);
+    status = make_content(&content);
     (void)pthread_mutex_unlock(&made.lock);
     if (status != CHORUS_OK) return status;
     memset(id_out, 0, bytes);

@@ -33,7 +33,7 @@ chorus_status ch_boot_open(uint64_t timeout_ns, bool is_again, struct ch_boot **
     return ch_ways[i]->open(timeout_ns, boot_out);
 }
 
-const char *ch_way_variable(const char *name, char why_out[CH_WAY_WHY_BYTES])
+const char *ch_way_read_variable(const char *name, char why_out[CH_WAY_WHY_BYTES])
 {
     const char *const value = secure_getenv(name);
 
@@ -44,8 +44,8 @@ const char *ch_way_variable(const char *name, char why_out[CH_WAY_WHY_BYTES])
     return value == NULL || *value == '\0' ? NULL : value;
 }
 
-chorus_status ch_way_number(const char *name, const char *who, uint64_t lo, uint64_t hi,
-                            uint64_t *out)
+chorus_status ch_way_read_number(const char *name, const char *who, uint64_t lo, uint64_t hi,
+                                 uint64_t *out)
 {
     const char *const text = secure_getenv(name);
 
@@ -56,7 +56,7 @@ chorus_status ch_way_number(const char *name, const char *who, uint64_t lo, uint
                    (unsigned long long)lo, (unsigned long long)hi, who);
 }
 
-chorus_status ch_way_host(const char *name)
+chorus_status ch_way_check_host(const char *name)
 {
     const char *const text = secure_getenv(name);
 
@@ -104,7 +104,7 @@ enum { WHY_BYTES = 512 };
 /* A ballot consists of a status, as this number of bytes, and the values after it. */
 enum { STATUS_BYTES = sizeof(int64_t) };
 
-static int64_t status_in(const char *ballot)
+static int64_t ballot_status(const char *ballot)
 {
     int64_t status;
 
@@ -120,8 +120,8 @@ struct poll {
 };
 
 /* The step that failed may have broken the exchange: then its message is the better one. */
-static chorus_status exchange(const struct poll *poll, const void *blob, size_t bytes,
-                              void *blobs_out)
+static chorus_status exchange_or_explain(const struct poll *poll, const void *blob,
+                                         size_t bytes, void *blobs_out)
 {
     const struct ch_voters *voters = poll->voters;
     const chorus_status st = voters->exchange(voters->self, blob, bytes, blobs_out);
@@ -131,7 +131,8 @@ static chorus_status exchange(const struct poll *poll, const void *blob, size_t 
 }
 
 /* `failed` is the first voter whose step failed: receive its message. */
-static chorus_status follow(const struct poll *poll, uint32_t failed, chorus_status status)
+static chorus_status receive_failure(const struct poll *poll, uint32_t failed,
+                                     chorus_status status)
 {
     const struct ch_voters *voters = poll->voters;
     const uint32_t number = voters->number(voters->self, failed);
@@ -141,7 +142,7 @@ static chorus_status follow(const struct poll *poll, uint32_t failed, chorus_sta
     if (all == NULL)
         return CH_FAIL(status, "%s: PE %u: %s", poll->vote->step, number,
                        ch_status_text(status));
-    st = exchange(poll, poll->why, WHY_BYTES, all);
+    st = exchange_or_explain(poll, poll->why, WHY_BYTES, all);
     if (st == CHORUS_OK)
         st = CH_FAIL(status, "%s: PE %u: %s", poll->vote->step, number,
                      all + (size_t)failed * WHY_BYTES);
@@ -150,16 +151,16 @@ static chorus_status follow(const struct poll *poll, uint32_t failed, chorus_sta
 }
 
 /* The ballots of all voters have arrived. */
-static chorus_status count(const struct poll *poll, const char *ballots, void *all_out)
+static chorus_status count_ballots(const struct poll *poll, const char *ballots, void *all_out)
 {
     const struct ch_voters *voters = poll->voters;
     const struct ch_vote *vote = poll->vote;
     const size_t ballot_bytes = STATUS_BYTES + vote->bytes;
 
     for (uint32_t i = 0; i < voters->n; i++) {
-        const int64_t status = status_in(ballots + i * ballot_bytes);
+        const int64_t status = ballot_status(ballots + i * ballot_bytes);
 
-        if (status != CHORUS_OK) return follow(poll, i, (chorus_status)status);
+        if (status != CHORUS_OK) return receive_failure(poll, i, (chorus_status)status);
     }
     for (uint32_t i = 0; i < voters->n && vote->bytes != 0; i++)
         memcpy((char *)all_out + i * vote->bytes, ballots + i * ballot_bytes + STATUS_BYTES,
@@ -182,8 +183,8 @@ chorus_status ch_vote(const struct ch_voters *voters, const struct ch_vote *vote
     if (mine != CHORUS_OK) (void)snprintf(poll.why, sizeof(poll.why), "%s", ch_error_message());
     memcpy(own, &mine, sizeof(mine));
     if (vote->bytes != 0) memcpy(own + STATUS_BYTES, vote->values, vote->bytes);
-    st = exchange(&poll, own, ballot_bytes, ballots);
-    if (st == CHORUS_OK) st = count(&poll, ballots, all_out);
+    st = exchange_or_explain(&poll, own, ballot_bytes, ballots);
+    if (st == CHORUS_OK) st = count_ballots(&poll, ballots, all_out);
     free(ballots);
     return st;
 }

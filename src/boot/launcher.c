@@ -36,7 +36,7 @@ struct launcher_boot {
     char why[CH_WIRE_REASON_BYTES];
 };
 
-static chorus_status fail_late(const struct ch_boot *boot, const char *missing)
+static chorus_status fail_timeout(const struct ch_boot *boot, const char *missing)
 {
     return CH_FAIL(CHORUS_ERR_TIMEOUT,
                    "exchange among all PEs: not all of %u PEs came within %.3g s%s%s", boot->n,
@@ -45,9 +45,9 @@ static chorus_status fail_late(const struct ch_boot *boot, const char *missing)
 }
 
 /* status of a ch_wire_ function, which sets no message for ERR_TIMEOUT: with one. */
-static chorus_status said(const struct ch_boot *boot, chorus_status status)
+static chorus_status add_timeout_message(const struct ch_boot *boot, chorus_status status)
 {
-    return status == CHORUS_ERR_TIMEOUT ? fail_late(boot, "") : status;
+    return status == CHORUS_ERR_TIMEOUT ? fail_timeout(boot, "") : status;
 }
 
 static chorus_status recv_failure(const struct launcher_boot *boot,
@@ -55,8 +55,8 @@ static chorus_status recv_failure(const struct launcher_boot *boot,
 {
     char reason[CH_WIRE_REASON_BYTES];
 
-    CH_TRY(
-        said(&boot->base, ch_wire_recv(boot->sock, reason, (size_t)head->bytes, deadline_ns)));
+    CH_TRY(add_timeout_message(
+        &boot->base, ch_wire_recv(boot->sock, reason, (size_t)head->bytes, deadline_ns)));
     reason[head->bytes] = '\0';
     return CH_FAIL((chorus_status)head->code, "exchange among all PEs: %s", reason);
 }
@@ -82,15 +82,16 @@ static void spread_fds(const struct ch_boot *boot, uint32_t n_near, int *fds)
 
 /* Receives the next head, which may be that of the exchange's answer, or "" and the names of
  * the missing PEs. */
-static chorus_status ask(const struct launcher_boot *boot, uint64_t deadline_ns,
-                         struct ch_wire_head *head_out, char missing_out[CH_WIRE_REASON_BYTES])
+static chorus_status ask_for_missing(const struct launcher_boot *boot, uint64_t deadline_ns,
+                                     struct ch_wire_head *head_out,
+                                     char missing_out[CH_WIRE_REASON_BYTES])
 {
     const struct ch_wire_head question = ch_wire_head_of(CH_WIRE_ASK);
 
     missing_out[0] = '\0';
     CH_TRY(ch_wire_send(boot->sock, &question, sizeof(question), -1, deadline_ns));
     CH_TRY(ch_wire_recv(boot->sock, head_out, sizeof(*head_out), deadline_ns));
-    if (!ch_wire_is_told(head_out)) return CHORUS_OK;
+    if (!ch_wire_is_missing_list(head_out)) return CHORUS_OK;
     CH_TRY(ch_wire_recv(boot->sock, missing_out, (size_t)head_out->bytes, deadline_ns));
     missing_out[head_out->bytes] = '\0';
     return CHORUS_OK;
@@ -107,18 +108,19 @@ static chorus_status recv_head(const struct launcher_boot *boot, uint64_t deadli
     if (ch_boot_may_warn(base))
         status = ch_wire_await(boot->sock, ch_clock_ns() + base->warn_ns);
     if (status == CHORUS_ERR_TIMEOUT) {
-        status = ask(boot, deadline_ns, head_out, missing);
+        status = ask_for_missing(boot, deadline_ns, head_out, missing);
         if (status == CHORUS_OK && missing[0] == '\0') return CHORUS_OK;
         if (status == CHORUS_OK) base->warn(base->warn_arg, missing, base->warn_ns);
     }
     if (status == CHORUS_OK) status = ch_wire_await(boot->sock, deadline_ns);
     if (status == CHORUS_ERR_TIMEOUT) {
-        status = ask(boot, ch_clock_ns() + NAMES_NS, head_out, missing);
+        status = ask_for_missing(boot, ch_clock_ns() + NAMES_NS, head_out, missing);
         if (status == CHORUS_OK && missing[0] == '\0') return CHORUS_OK;
-        return fail_late(base, missing);
+        return fail_timeout(base, missing);
     }
     CH_TRY(status);
-    return said(base, ch_wire_recv(boot->sock, head_out, sizeof(*head_out), deadline_ns));
+    return add_timeout_message(
+        base, ch_wire_recv(boot->sock, head_out, sizeof(*head_out), deadline_ns));
 }
 
 static chorus_status recv_result(struct launcher_boot *boot, size_t bytes, int with_fds,
@@ -134,11 +136,11 @@ static chorus_status recv_result(struct launcher_boot *boot, size_t bytes, int w
         boot->is_broken = 0; /* the answer has been received completely */
         return recv_failure(boot, &head, deadline_ns);
     }
-    CH_TRY(said(&boot->base,
-                ch_wire_recv(boot->sock, blobs_out, (size_t)head.bytes, deadline_ns)));
+    CH_TRY(add_timeout_message(
+        &boot->base, ch_wire_recv(boot->sock, blobs_out, (size_t)head.bytes, deadline_ns)));
     st = ch_wire_recv_fds(boot->sock, n_fds, fds_out, deadline_ns);
     if (st == CHORUS_ERR_SYSTEM) boot->is_broken = 0; /* nothing of the answer is left */
-    CH_TRY(said(&boot->base, st));
+    CH_TRY(add_timeout_message(&boot->base, st));
     if (with_fds) spread_fds(&boot->base, n_fds, fds_out);
     return CHORUS_OK;
 }
@@ -153,8 +155,10 @@ static chorus_status swap_with_launcher(struct launcher_boot *boot, const void *
     head.bytes = bytes;
     head.n_fds = fd >= 0;
     head.code = (int32_t)ch_boot_node(&boot->base, boot->base.me);
-    CH_TRY(said(&boot->base, ch_wire_send(boot->sock, &head, sizeof(head), fd, deadline_ns)));
-    CH_TRY(said(&boot->base, ch_wire_send(boot->sock, blob, bytes, -1, deadline_ns)));
+    CH_TRY(add_timeout_message(&boot->base,
+                               ch_wire_send(boot->sock, &head, sizeof(head), fd, deadline_ns)));
+    CH_TRY(add_timeout_message(&boot->base,
+                               ch_wire_send(boot->sock, blob, bytes, -1, deadline_ns)));
     return recv_result(boot, bytes, fd >= 0, blobs_out, fds_out, deadline_ns);
 }
 
@@ -217,7 +221,8 @@ static void outlive_launcher(int inherited)
 
 /* Send one message without an answer, with a descriptor or -1. Fails only if chorusrun has
  * ended, and with it the job. */
-static void tell(const struct launcher_boot *boot, enum ch_wire_kind kind, int code, int fd)
+static void send_without_answer(const struct launcher_boot *boot, enum ch_wire_kind kind,
+                                int code, int fd)
 {
     struct ch_wire_head head = ch_wire_head_of(kind);
 
@@ -228,7 +233,7 @@ static void tell(const struct launcher_boot *boot, enum ch_wire_kind kind, int c
 
 static void launcher_abort_job(struct ch_boot *boot, int status)
 {
-    tell((struct launcher_boot *)boot, CH_WIRE_ABORT, status, -1);
+    send_without_answer((struct launcher_boot *)boot, CH_WIRE_ABORT, status, -1);
 }
 
 /* An exchange of another thread finds the end of the socket; later ones are not begun. */
@@ -244,7 +249,7 @@ static void launcher_give_up(struct ch_boot *base, const char *why)
 
 static void launcher_show(struct ch_boot *boot, int fd)
 {
-    tell((struct launcher_boot *)boot, CH_WIRE_SHOW, 0, fd);
+    send_without_answer((struct launcher_boot *)boot, CH_WIRE_SHOW, 0, fd);
 }
 
 static void launcher_close(struct ch_boot *base)
@@ -252,7 +257,7 @@ static void launcher_close(struct ch_boot *base)
     struct launcher_boot *boot = (struct launcher_boot *)base;
 
     outlive_launcher(boot->inherited);
-    tell(boot, CH_WIRE_LEAVE, 0, -1);
+    send_without_answer(boot, CH_WIRE_LEAVE, 0, -1);
     left.sock = boot->sock;
     left.pid = getpid();
     ch_boot_forget_nodes(base);
@@ -268,14 +273,14 @@ static const struct ch_boot_ops launcher_ops = {
     .show = launcher_show,
 };
 
-static chorus_status number_from(enum ch_variable_id id, uint64_t lo, uint64_t hi,
+static chorus_status read_number(enum ch_variable_id id, uint64_t lo, uint64_t hi,
                                  uint64_t *out)
 {
     const enum ch_variable_id given =
         ch_variable_get(CH_VARIABLE_BOOT_FD) != NULL ? CH_VARIABLE_BOOT_FD : CH_VARIABLE_ROOT;
     const char *const name = ch_variable_name(id);
 
-    if (ch_variable_get(id) != NULL) return ch_way_number(name, "chorusrun", lo, hi, out);
+    if (ch_variable_get(id) != NULL) return ch_way_read_number(name, "chorusrun", lo, hi, out);
     return CH_FAIL(CHORUS_ERR_ARG,
                    "%s is set but %s is not; start the program with chorusrun, or unset both",
                    ch_variable_name(given), name);
@@ -299,7 +304,7 @@ static chorus_status check_socket(int sock)
 
 /* Send JOIN to chorusrun, with the other end of a socket that only this process uses. The
  * inherited socket is non-blocking if a process has joined by it. */
-static chorus_status join(struct launcher_boot *boot)
+static chorus_status join_job(struct launcher_boot *boot)
 {
     struct {
         struct ch_wire_head head;
@@ -330,10 +335,10 @@ static chorus_status launcher_open(uint64_t timeout_ns, struct ch_boot **boot_ou
     struct launcher_boot *boot;
     chorus_status st;
 
-    CH_TRY(number_from(CH_VARIABLE_BOOT_FD, 0, INT_MAX, &inherited));
-    CH_TRY(number_from(CH_VARIABLE_N_PES, 1, CH_WIRE_PES_MAX, &n));
-    CH_TRY(number_from(CH_VARIABLE_PE, 0, n - 1, &me));
-    CH_TRY(number_from(CH_VARIABLE_N_CORES, 1, INT_MAX, &n_cores));
+    CH_TRY(read_number(CH_VARIABLE_BOOT_FD, 0, INT_MAX, &inherited));
+    CH_TRY(read_number(CH_VARIABLE_N_PES, 1, CH_WIRE_PES_MAX, &n));
+    CH_TRY(read_number(CH_VARIABLE_PE, 0, n - 1, &me));
+    CH_TRY(read_number(CH_VARIABLE_N_CORES, 1, INT_MAX, &n_cores));
     CH_TRY(check_socket((int)inherited));
     boot = malloc(sizeof(*boot));
     if (boot == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a boot");
@@ -346,7 +351,7 @@ static chorus_status launcher_open(uint64_t timeout_ns, struct ch_boot **boot_ou
                                     .spare = ch_variable_get(CH_VARIABLE_SPARE)},
                                    .sock = -1,
                                    .inherited = (int)inherited};
-    st = join(boot);
+    st = join_job(boot);
     if (st == CHORUS_OK) st = die_with_launcher(boot->inherited);
     if (st == CHORUS_OK) {
         *boot_out = &boot->base;
@@ -361,7 +366,7 @@ static chorus_status launcher_open(uint64_t timeout_ns, struct ch_boot **boot_ou
 
 static bool launcher_applies(char why_out[CH_WAY_WHY_BYTES])
 {
-    return ch_way_variable(ch_variable_name(CH_VARIABLE_BOOT_FD), why_out) != NULL;
+    return ch_way_read_variable(ch_variable_name(CH_VARIABLE_BOOT_FD), why_out) != NULL;
 }
 
 const struct ch_way ch_way_launcher = {"chorusrun", launcher_applies, launcher_open, true};
@@ -380,8 +385,8 @@ static chorus_status read_secret(unsigned char secret_out[CH_BOOT_SECRET_BYTES])
     uint64_t fd;
     ssize_t n;
 
-    CH_TRY(
-        ch_way_number(ch_variable_name(CH_VARIABLE_SECRET_FD), "chorusrun", 0, INT_MAX, &fd));
+    CH_TRY(ch_way_read_number(ch_variable_name(CH_VARIABLE_SECRET_FD), "chorusrun", 0, INT_MAX,
+                              &fd));
     while (got < sizeof(text) - 1 &&
            (n = read((int)fd, text + got, sizeof(text) - 1 - got)) != 0) {
         if (n < 0 && errno != EINTR) break;
@@ -401,7 +406,7 @@ static chorus_status hosts_open(uint64_t timeout_ns, struct ch_boot **boot_out)
     struct ch_tree_start start = {.timeout_ns = timeout_ns};
     chorus_status status;
 
-    CH_TRY(ch_way_host(ch_variable_name(CH_VARIABLE_ROOT)));
+    CH_TRY(ch_way_check_host(ch_variable_name(CH_VARIABLE_ROOT)));
     CH_TRY(ch_way_launcher.open(timeout_ns, &start.agent));
     start.me = start.agent->me;
     start.n = start.agent->n;
@@ -419,7 +424,7 @@ static chorus_status hosts_open(uint64_t timeout_ns, struct ch_boot **boot_out)
 
 static bool hosts_applies(char why_out[CH_WAY_WHY_BYTES])
 {
-    return ch_way_variable(ch_variable_name(CH_VARIABLE_ROOT), why_out) != NULL;
+    return ch_way_read_variable(ch_variable_name(CH_VARIABLE_ROOT), why_out) != NULL;
 }
 
 const struct ch_way ch_way_hosts = {"chorusrun --hosts", hosts_applies, hosts_open, false};

@@ -74,7 +74,7 @@ void *ch_message_room(struct ch_message *m, size_t *bytes_out)
     return m->body + m->body_got;
 }
 
-static const char *form_fault(const struct ch_wire_head *head)
+static const char *find_form_fault(const struct ch_wire_head *head)
 {
     switch (head->kind) {
     case CH_WIRE_JOIN:
@@ -97,7 +97,7 @@ static const char *form_fault(const struct ch_wire_head *head)
     }
 }
 
-static const char *stage_fault(uint32_t kind, enum ch_wire_stage stage)
+static const char *find_stage_fault(uint32_t kind, enum ch_wire_stage stage)
 {
     if (kind == CH_WIRE_JOIN)
         return stage != CH_WIRE_OUTSIDE ? "joined the job twice (init)" : NULL;
@@ -108,25 +108,25 @@ static const char *stage_fault(uint32_t kind, enum ch_wire_stage stage)
 }
 
 /* The head is complete. Returns its fault, or null after allocating memory for the body. */
-static const char *take_head(struct ch_message *m, enum ch_wire_stage stage)
+static const char *check_head(struct ch_message *m, enum ch_wire_stage stage)
 {
     const char *fault;
 
     if (m->head.magic != CH_WIRE_MAGIC) return wrong_version;
-    fault = form_fault(&m->head);
-    if (fault == NULL) fault = stage_fault(m->head.kind, stage);
+    fault = find_form_fault(&m->head);
+    if (fault == NULL) fault = find_stage_fault(m->head.kind, stage);
     if (fault != NULL || m->head.bytes == 0) return fault;
     m->body = malloc((size_t)m->head.bytes);
     return m->body == NULL ? "sent more bytes than chorusrun has memory for" : NULL;
 }
 
-enum ch_message_state ch_message_grew(struct ch_message *m, size_t bytes,
-                                      enum ch_wire_stage stage)
+enum ch_message_state ch_message_add_bytes(struct ch_message *m, size_t bytes,
+                                           enum ch_wire_stage stage)
 {
     if (m->head_got < sizeof(m->head)) {
         m->head_got += bytes;
         if (m->head_got < sizeof(m->head)) return CH_MESSAGE_PART;
-        m->fault = take_head(m, stage);
+        m->fault = check_head(m, stage);
     } else {
         m->body_got += bytes;
     }
@@ -201,14 +201,14 @@ uint32_t ch_wire_fds(const struct msghdr *m, int fds_out[CH_WIRE_CONTROL_FDS])
 /* Time to wait before passing a descriptor again if the system has too many in flight. */
 enum { CROWDED_MS = 1 };
 
-static chorus_status gone(void)
+static chorus_status fail_launcher_ended(void)
 {
     return CH_FAIL(CHORUS_ERR_ABORTED, "chorusrun has ended, and the job with it");
 }
 
-static chorus_status refused(const char *what)
+static chorus_status fail_socket(const char *what)
 {
-    if (errno == ECONNRESET || errno == EPIPE) return gone();
+    if (errno == ECONNRESET || errno == EPIPE) return fail_launcher_ended();
     return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot %s chorusrun: %s", what, strerror(errno));
 }
 
@@ -236,10 +236,10 @@ static chorus_status wait_ready(int sock, short events, uint64_t deadline_ns)
     else
         rc = poll(&p, 1, left);
     if (rc == 0) return CHORUS_ERR_TIMEOUT;
-    return rc < 0 && errno != EINTR ? refused("wait for") : CHORUS_OK;
+    return rc < 0 && errno != EINTR ? fail_socket("wait for") : CHORUS_OK;
 }
 
-static void attach(struct msghdr *m, union ch_wire_control *control, int fd)
+static void attach_fd(struct msghdr *m, union ch_wire_control *control, int fd)
 {
     memset(control, 0, sizeof(*control));
     m->msg_control = control;
@@ -262,7 +262,7 @@ chorus_status ch_wire_send(int sock, const void *data, size_t bytes, int fd,
         struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
         union ch_wire_control control;
         ssize_t n;
-        if (fd >= 0) attach(&m, &control, fd);
+        if (fd >= 0) attach_fd(&m, &control, fd);
         n = sendmsg(sock, &m, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n > 0) {
             sent += (size_t)n;
@@ -272,13 +272,13 @@ chorus_status ch_wire_send(int sock, const void *data, size_t bytes, int fd,
         } else if (errno == ETOOMANYREFS) {
             CH_TRY(wait_ready(sock, 0, deadline_ns));
         } else if (errno != EINTR) {
-            return refused("write to");
+            return fail_socket("write to");
         }
     }
     return CHORUS_OK;
 }
 
-ssize_t ch_wire_pass(int sock, const int *fds, uint32_t n)
+ssize_t ch_wire_send_fds_once(int sock, const int *fds, uint32_t n)
 {
     union {
         struct cmsghdr head;
@@ -304,14 +304,14 @@ chorus_status ch_wire_send_fds(int sock, uint32_t n, const int *fds, uint64_t de
     while (sent < n) {
         const uint32_t now = n - sent < CH_WIRE_FDS ? n - sent : CH_WIRE_FDS;
 
-        if (ch_wire_pass(sock, fds + sent, now) > 0)
+        if (ch_wire_send_fds_once(sock, fds + sent, now) > 0)
             sent += now;
         else if (errno == EAGAIN)
             CH_TRY(wait_ready(sock, POLLOUT, deadline_ns));
         else if (errno == ETOOMANYREFS)
             CH_TRY(wait_ready(sock, 0, deadline_ns));
         else if (errno != EINTR)
-            return refused("write to");
+            return fail_socket("write to");
     }
     return CHORUS_OK;
 }
@@ -325,11 +325,11 @@ chorus_status ch_wire_recv(int sock, void *data, size_t bytes, uint64_t deadline
         if (n > 0)
             got += (size_t)n;
         else if (n == 0)
-            return gone();
+            return fail_launcher_ended();
         else if (errno == EAGAIN)
             CH_TRY(wait_ready(sock, POLLIN, deadline_ns));
         else if (errno != EINTR)
-            return refused("read from");
+            return fail_socket("read from");
     }
     return CHORUS_OK;
 }
@@ -342,13 +342,13 @@ chorus_status ch_wire_await(int sock, uint64_t deadline_ns)
         if (errno == EAGAIN)
             CH_TRY(wait_ready(sock, POLLIN, deadline_ns));
         else if (errno != EINTR)
-            return refused("read from");
+            return fail_socket("read from");
     }
     return CHORUS_OK;
 }
 
 /* The descriptors of one message, of which `want` are expected; others are closed. */
-static uint32_t detach(const struct msghdr *m, uint32_t want, int *fds_out)
+static uint32_t detach_fds(const struct msghdr *m, uint32_t want, int *fds_out)
 {
     int fds[CH_WIRE_CONTROL_FDS];
     const uint32_t n = ch_wire_fds(m, fds), kept = n < want ? n : want;
@@ -371,15 +371,15 @@ static chorus_status recv_some(int sock, uint32_t want, int *fds_out, uint32_t *
         m.msg_control = &control;
         m.msg_controllen = sizeof(control);
         n = recvmsg(sock, &m, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
-        if (n == 0) return gone();
+        if (n == 0) return fail_launcher_ended();
         if (n > 0) {
-            *got_out = detach(&m, want, fds_out);
+            *got_out = detach_fds(&m, want, fds_out);
             return CHORUS_OK;
         }
         if (errno == EAGAIN)
             CH_TRY(wait_ready(sock, POLLIN, deadline_ns));
         else if (errno != EINTR)
-            return refused("read descriptors from");
+            return fail_socket("read descriptors from");
     }
 }
 

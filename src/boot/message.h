@@ -87,7 +87,7 @@ enum ch_wire_stage {
 /*
  * For chorusrun: a message of a PE while it is received, in pieces of any length. The receiver
  * puts descriptors into it first, then bytes at the address of ch_message_room, and then calls
- * ch_message_grew.
+ * ch_message_add_bytes.
  */
 struct ch_message {
     struct ch_wire_head head;
@@ -108,14 +108,14 @@ void ch_message_forget(struct ch_message *m);
  * message is complete. */
 void *ch_message_room(struct ch_message *m, size_t *bytes_out);
 /* `bytes` more have been received. After a fault, all later bytes are meaningless. */
-enum ch_message_state ch_message_grew(struct ch_message *m, size_t bytes,
-                                      enum ch_wire_stage stage);
+enum ch_message_state ch_message_add_bytes(struct ch_message *m, size_t bytes,
+                                           enum ch_wire_stage stage);
 /* Take n descriptors that were received with the next bytes: keeps the first, closes all
  * others. */
 void ch_message_take_fds(struct ch_message *m, const int *fds, uint32_t n);
 
 /* For the PE: is this the answer to ASK, whose names follow? */
-static inline bool ch_wire_is_told(const struct ch_wire_head *head)
+static inline bool ch_wire_is_missing_list(const struct ch_wire_head *head)
 {
     return head->magic == CH_WIRE_MAGIC && head->kind == CH_WIRE_TOLD &&
            head->bytes < CH_WIRE_REASON_BYTES && head->n_fds == 0;
@@ -162,7 +162,7 @@ CH_MUST_CHECK chorus_status ch_wire_recv_fds(int sock, uint32_t n, int *fds_out,
 
 /* Send a byte and n descriptors, 1 to CH_WIRE_FDS, if the socket accepts them now. Returns as
  * send(2). */
-ssize_t ch_wire_pass(int sock, const int *fds, uint32_t n);
+ssize_t ch_wire_send_fds_once(int sock, const int *fds, uint32_t n);
 
 /* Send n descriptors, which ch_wire_recv_fds receives. */
 CH_MUST_CHECK chorus_status ch_wire_send_fds(int sock, uint32_t n, const int *fds,

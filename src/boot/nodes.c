@@ -58,8 +58,8 @@ static chorus_status name_machine(char out[MACHINE_BYTES])
     return CHORUS_OK;
 }
 
-static chorus_status fill(struct claim *claim, const struct ch_boot *boot,
-                          const struct ch_options *options)
+static chorus_status fill_claim(struct claim *claim, const struct ch_boot *boot,
+                                const struct ch_options *options)
 {
     claim->n_pretended = options->nodes;
     if (boot->ops->serve != NULL) CH_TRY(name_machine(claim->machine));
@@ -82,7 +82,7 @@ static chorus_status fill(struct claim *claim, const struct ch_boot *boot,
     return CHORUS_OK;
 }
 
-static chorus_status compare(const struct claim *claims, uint32_t n)
+static chorus_status compare_claims(const struct claim *claims, uint32_t n)
 {
     for (uint32_t pe = 1; pe < n; pe++) {
         if (claims[pe].n_pretended != claims[0].n_pretended)
@@ -117,7 +117,7 @@ static chorus_status check_shared(const struct claim *claims, const uint32_t *no
     return CHORUS_OK;
 }
 
-static const char *key_of(const struct claim *claim)
+static const char *host_key_of(const struct claim *claim)
 {
     return claim->name[0] != '\0' ? claim->name : claim->machine;
 }
@@ -137,7 +137,7 @@ static uint32_t number_nodes(const struct claim *claims, uint32_t n, uint32_t *n
             n_nodes = (uint32_t)k;
             continue;
         }
-        while (other < pe && strcmp(key_of(&claims[pe]), key_of(&claims[other])) != 0)
+        while (other < pe && strcmp(host_key_of(&claims[pe]), host_key_of(&claims[other])) != 0)
             other++;
         nodes_out[pe] = other < pe ? nodes_out[other] : n_nodes++;
     }
@@ -154,7 +154,7 @@ static const char *const *name_nodes(const struct claim *claims, const uint32_t 
     if (hosts == NULL) return NULL;
     text = (char *)(hosts + n_nodes);
     for (uint32_t pe = 0; pe < n; pe++) {
-        const char *const key = key_of(&claims[pe]);
+        const char *const key = host_key_of(&claims[pe]);
 
         if (nodes[pe] != named) continue;
         hosts[named] = text + (size_t)named * NAME_BYTES;
@@ -197,12 +197,12 @@ static void count_cores(struct ch_boot *boot, const struct claim *claims)
     }
 }
 
-static chorus_status conclude(struct ch_boot *boot, const struct claim *claims)
+static chorus_status assign_nodes(struct ch_boot *boot, const struct claim *claims)
 {
     uint32_t *nodes = calloc(boot->n, sizeof(*nodes)), n_nodes;
     chorus_status status = CHORUS_ERR_SYSTEM;
 
-    CH_TRY_GOTO(status, compare(claims, boot->n), out_nodes);
+    CH_TRY_GOTO(status, compare_claims(claims, boot->n), out_nodes);
     if (nodes == NULL) goto out_memory;
     n_nodes = number_nodes(claims, boot->n, nodes);
     CH_TRY_GOTO(status, check_shared(claims, nodes, boot->n), out_nodes);
@@ -223,8 +223,8 @@ out_nodes:
 
 /* The data of all PEs. It differs in few jobs, so the PEs first exchange digests, since every
  * PE gets every byte. */
-static chorus_status hear(struct ch_boot *boot, const struct claim *own, chorus_status mine,
-                          struct claim *claims_out)
+static chorus_status exchange_claims(struct ch_boot *boot, const struct claim *own,
+                                     chorus_status mine, struct claim *claims_out)
 {
     uint64_t digest = ch_hash(CH_HASH_START, own, sizeof(*own)),
              *digests = calloc(boot->n, sizeof(*digests));
@@ -252,8 +252,8 @@ chorus_status ch_boot_locate(struct ch_boot *boot, const struct ch_options *opti
     if (claims == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the hosts of %u PEs", boot->n);
     memset(&own, 0, sizeof(own)); /* the digest covers padding, too */
-    status = hear(boot, &own, fill(&own, boot, options), claims);
-    if (status == CHORUS_OK) status = conclude(boot, claims);
+    status = exchange_claims(boot, &own, fill_claim(&own, boot, options), claims);
+    if (status == CHORUS_OK) status = assign_nodes(boot, claims);
     free(claims);
     return status;
 }

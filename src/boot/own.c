@@ -20,7 +20,7 @@ struct reasons {
     bool is_at_limit; /* this process has no descriptor left */
 };
 
-static void note(struct reasons *why, const char *path, const char *reason)
+static void add_reason(struct reasons *why, const char *path, const char *reason)
 {
     if (why->used < sizeof(why->text))
         why->used +=
@@ -45,35 +45,35 @@ static int open_folder(const char *parent, const char *path, struct reasons *why
     int fd;
 
     if (!is_safe_parent(parent)) {
-        note(why, parent, "is missing, or another user may write to it");
+        add_reason(why, parent, "is missing, or another user may write to it");
         return -1;
     }
     if (mkdir(path, S_IRWXU) != 0 && errno != EEXIST) {
-        note(why, path, strerror(errno));
+        add_reason(why, path, strerror(errno));
         return -1;
     }
     fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0 && fstat(fd, &at) == 0 && at.st_uid == geteuid() && (at.st_mode & OTHERS) == 0)
         return fd;
     if (fd < 0 && (errno == EMFILE || errno == ENFILE)) why->is_at_limit = true;
-    note(why, path, fd < 0 ? strerror(errno) : "is another user's, or has not mode 0700");
+    add_reason(why, path, fd < 0 ? strerror(errno) : "is another user's, or has not mode 0700");
     if (fd >= 0) (void)close(fd);
     return -1;
 }
 
 /* `name` in `parent`. */
-static int try_in(const char *parent, const char *name, char path_out[CH_OWN_PATH_BYTES],
-                  struct reasons *why)
+static int open_folder_in(const char *parent, const char *name,
+                          char path_out[CH_OWN_PATH_BYTES], struct reasons *why)
 {
     if (parent == NULL || *parent != '/') return -1;
     if (snprintf(path_out, CH_OWN_PATH_BYTES, "%s/%s", parent, name) >= CH_OWN_PATH_BYTES) {
-        note(why, parent, "has too many characters");
+        add_reason(why, parent, "has too many characters");
         return -1;
     }
     return open_folder(parent, path_out, why);
 }
 
-chorus_status ch_own_folder(char path_out[CH_OWN_PATH_BYTES], int *fd_out)
+chorus_status ch_open_own_folder(char path_out[CH_OWN_PATH_BYTES], int *fd_out)
 {
     const unsigned uid = geteuid();
     struct reasons why = {.used = 0};
@@ -82,10 +82,10 @@ chorus_status ch_own_folder(char path_out[CH_OWN_PATH_BYTES], int *fd_out)
 
     (void)snprintf(run, sizeof(run), "/run/user/%u", uid);
     (void)snprintf(tmp, sizeof(tmp), "chorus-%u", uid);
-    fd = try_in(secure_getenv("XDG_RUNTIME_DIR"), "chorus", path_out, &why);
-    if (fd < 0) fd = try_in(run, "chorus", path_out, &why);
-    if (fd < 0) fd = try_in("/tmp", tmp, path_out, &why);
-    if (fd < 0) fd = try_in(secure_getenv("HOME"), ".chorus", path_out, &why);
+    fd = open_folder_in(secure_getenv("XDG_RUNTIME_DIR"), "chorus", path_out, &why);
+    if (fd < 0) fd = open_folder_in(run, "chorus", path_out, &why);
+    if (fd < 0) fd = open_folder_in("/tmp", tmp, path_out, &why);
+    if (fd < 0) fd = open_folder_in(secure_getenv("HOME"), ".chorus", path_out, &why);
     if (fd < 0 && why.is_at_limit)
         return CH_FAIL(CHORUS_ERR_SYSTEM,
                        "no descriptor for the folder of a job: %s; " CH_LIMIT_ADVICE, why.text);
@@ -99,7 +99,7 @@ chorus_status ch_own_folder(char path_out[CH_OWN_PATH_BYTES], int *fd_out)
     return CHORUS_OK;
 }
 
-bool ch_own_peer(int sock)
+bool ch_is_peer_own_user(int sock)
 {
     struct ucred who;
     socklen_t bytes = sizeof(who);

@@ -15,15 +15,15 @@ static bool read_max(const struct ch_cgroup *group, uint64_t *quota_out, uint64_
 {
     char first[24];
 
-    if (!ch_cgroup_number(group, "cpu.max", "", quota_out)) return false;
+    if (!ch_cgroup_read_number(group, "cpu.max", "", quota_out)) return false;
     (void)snprintf(first, sizeof(first), "%" PRIu64, *quota_out);
-    return ch_cgroup_number(group, "cpu.max", first, period_out);
+    return ch_cgroup_read_number(group, "cpu.max", first, period_out);
 }
 
 static bool read_cfs(const struct ch_cgroup *group, uint64_t *quota_out, uint64_t *period_out)
 {
-    return ch_cgroup_number(group, "cpu.cfs_quota_us", "", quota_out) &&
-           ch_cgroup_number(group, "cpu.cfs_period_us", "", period_out);
+    return ch_cgroup_read_number(group, "cpu.cfs_quota_us", "", quota_out) &&
+           ch_cgroup_read_number(group, "cpu.cfs_period_us", "", period_out);
 }
 
 /* UINT32_MAX: the group sets no quota. */
@@ -43,7 +43,7 @@ uint32_t ch_quota_cores(const char *root)
     uint32_t least = UINT32_MAX;
     bool is_there = ch_cgroup_find(root, "cpu", &group);
 
-    for (; is_there; is_there = ch_cgroup_up(&group)) {
+    for (; is_there; is_there = ch_cgroup_to_parent(&group)) {
         const uint32_t cores = cores_of(&group);
 
         if (cores < least) least = cores;
@@ -138,7 +138,7 @@ int ch_place_bind(const struct ch_place *place, uint32_t i)
     return rc;
 }
 
-void ch_place_spare(const struct ch_place *place, uint32_t n, char *text_out, size_t bytes)
+void ch_place_spare_text(const struct ch_place *place, uint32_t n, char *text_out, size_t bytes)
 {
     hwloc_bitmap_t set = hwloc_bitmap_alloc();
 
@@ -218,7 +218,7 @@ static int load_devices(hwloc_topology_t topology)
     return hwloc_topology_load(topology);
 }
 
-static uint32_t thread_near(hwloc_topology_t topology, const char *bus)
+static uint32_t find_thread_near(hwloc_topology_t topology, const char *bus)
 {
     const hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(topology, bus);
     hwloc_obj_t near;
@@ -228,7 +228,7 @@ static uint32_t thread_near(hwloc_topology_t topology, const char *bus)
     return near == NULL ? UINT32_MAX : (uint32_t)hwloc_bitmap_first(near->cpuset);
 }
 
-void ch_place_near(char (*buses)[CH_BUS_BYTES], uint32_t n, uint32_t *threads_out)
+void ch_place_find_near(char (*buses)[CH_BUS_BYTES], uint32_t n, uint32_t *threads_out)
 {
     hwloc_topology_t topology;
 
@@ -237,6 +237,6 @@ void ch_place_near(char (*buses)[CH_BUS_BYTES], uint32_t n, uint32_t *threads_ou
     if (hwloc_topology_init(&topology) != 0) return;
     if (load_devices(topology) == 0)
         for (uint32_t i = 0; i < n; i++)
-            threads_out[i] = thread_near(topology, buses[i]);
+            threads_out[i] = find_thread_near(topology, buses[i]);
     hwloc_topology_destroy(topology);
 }

@@ -26,7 +26,8 @@ int ch_place_bind(const struct ch_place *place, uint32_t i);
 
 /* The hardware threads that this process may use on the cores other than the first n, as hwloc
  * writes lists: "8-15"; "" if there are none, or if the text is too small. */
-void ch_place_spare(const struct ch_place *place, uint32_t n, char *text_out, size_t bytes);
+void ch_place_spare_text(const struct ch_place *place, uint32_t n, char *text_out,
+                         size_t bytes);
 
 /* Restrict the calling thread to these. Returns 0, or -1 if it cannot. */
 int ch_place_move_thread(const char *text);
@@ -58,6 +59,6 @@ uint32_t ch_quota_cores(const char *root);
 #define CH_BUS_BYTES 16
 
 /* The first hardware thread near each PCI device; UINT32_MAX if unknown. */
-void ch_place_near(char (*buses)[CH_BUS_BYTES], uint32_t n, uint32_t *threads_out);
+void ch_place_find_near(char (*buses)[CH_BUS_BYTES], uint32_t n, uint32_t *threads_out);
 
 #endif /* CH_PLACE_H */

@@ -50,7 +50,7 @@ struct pmix {
 #undef X
 };
 
-static chorus_status load(struct pmix *p)
+static chorus_status load_library(struct pmix *p)
 {
     p->library = dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
     if (p->library == NULL)
@@ -65,7 +65,7 @@ static chorus_status load(struct pmix *p)
     return CHORUS_OK;
 }
 
-static chorus_status check(const struct pmix *p, const char *what, pmix_status_t rc)
+static chorus_status check_pmix(const struct pmix *p, const char *what, pmix_status_t rc)
 {
     if (rc == PMIX_SUCCESS) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_SYSTEM, "PMIx cannot %s: %s", what, p->Error_string(rc));
@@ -83,8 +83,8 @@ static chorus_status get_size(const struct pmix *p, uint32_t *n_out)
 {
     const pmix_proc_t all = proc_of(p, PMIX_RANK_WILDCARD);
     pmix_value_t *value = NULL;
-    chorus_status status = check(p, "report the number of processes",
-                                 p->Get(&all, PMIX_JOB_SIZE, NULL, 0, &value));
+    chorus_status status = check_pmix(p, "report the number of processes",
+                                      p->Get(&all, PMIX_JOB_SIZE, NULL, 0, &value));
 
     if (status == CHORUS_OK && value->type != PMIX_UINT32)
         status = CH_FAIL(CHORUS_ERR_SYSTEM, "PMIx does not report the number of processes");
@@ -102,11 +102,11 @@ static chorus_status publish(const struct pmix *p, const unsigned char *secret,
     ch_tree_secret_print(secret, text);
     text[2 * CH_BOOT_SECRET_BYTES] = ' ';
     ch_tree_addresses(door, text + 2 * CH_BOOT_SECRET_BYTES + 1);
-    CH_TRY(check(p, "publish", p->Put(PMIX_GLOBAL, ROOT_KEY, &value)));
-    return check(p, "publish", p->Commit());
+    CH_TRY(check_pmix(p, "publish", p->Put(PMIX_GLOBAL, ROOT_KEY, &value)));
+    return check_pmix(p, "publish", p->Commit());
 }
 
-static void take_answer(pmix_status_t rc, pmix_value_t *value, void *self)
+static void on_answer(pmix_status_t rc, pmix_value_t *value, void *self)
 {
     struct answer *const answer = self;
 
@@ -116,7 +116,7 @@ static void take_answer(pmix_status_t rc, pmix_value_t *value, void *self)
     if (__atomic_exchange_n(&answer->state, HERE, __ATOMIC_ACQ_REL) == ABANDONED) free(answer);
 }
 
-static void rest(void)
+static void pause_briefly(void)
 {
     const struct timespec pause = {.tv_nsec = 200000};
 
@@ -124,27 +124,28 @@ static void rest(void)
 }
 
 /* Has the answer arrived before this time (0: without limit)? */
-static bool await(struct answer *answer, uint64_t deadline_ns)
+static bool await_answer(struct answer *answer, uint64_t deadline_ns)
 {
     while (__atomic_load_n(&answer->state, __ATOMIC_ACQUIRE) == AWAITED) {
         if (deadline_ns != 0 && ch_clock_ns() > deadline_ns)
             return __atomic_exchange_n(&answer->state, ABANDONED, __ATOMIC_ACQ_REL) == HERE;
-        rest();
+        pause_briefly();
     }
     return true;
 }
 
 /* Get the data that PE 0 published, or PMIx's reason why there is none yet. */
-static pmix_status_t ask(const struct pmix *p, uint64_t deadline_ns, char text_out[TEXT_BYTES])
+static pmix_status_t get_root_data(const struct pmix *p, uint64_t deadline_ns,
+                                   char text_out[TEXT_BYTES])
 {
     const pmix_proc_t first = proc_of(p, 0);
     struct answer *const answer = calloc(1, sizeof(*answer));
     pmix_status_t rc;
 
     if (answer == NULL) return PMIX_ERR_NOMEM;
-    rc = p->Get_nb(&first, ROOT_KEY, NULL, 0, take_answer, answer);
+    rc = p->Get_nb(&first, ROOT_KEY, NULL, 0, on_answer, answer);
     if (rc == PMIX_SUCCESS) {
-        if (!await(answer, deadline_ns)) return PMIX_ERR_TIMEOUT;
+        if (!await_answer(answer, deadline_ns)) return PMIX_ERR_TIMEOUT;
         rc = answer->rc;
         memcpy(text_out, answer->text, TEXT_BYTES);
     }
@@ -160,19 +161,19 @@ static chorus_status wait_for_root(const struct pmix *p, uint64_t timeout_ns,
     const uint64_t deadline_ns = timeout_ns == 0 ? 0 : ch_clock_ns() + timeout_ns;
     pmix_status_t rc;
 
-    while ((rc = ask(p, deadline_ns, text_out)) == PMIX_ERR_TIMEOUT ||
+    while ((rc = get_root_data(p, deadline_ns, text_out)) == PMIX_ERR_TIMEOUT ||
            rc == PMIX_ERR_NOT_FOUND) {
         if (deadline_ns != 0 && ch_clock_ns() > deadline_ns)
             return CH_FAIL(CHORUS_ERR_TIMEOUT,
                            "exchange among all PEs: PE 0 did not come within %.3g s",
                            (double)timeout_ns / (double)CH_NS_PER_S);
-        rest();
+        pause_briefly();
     }
-    return check(p, "report the address of PE 0", rc);
+    return check_pmix(p, "report the address of PE 0", rc);
 }
 
-static chorus_status look_up(const struct pmix *p, struct ch_tree_start *start,
-                             char root_out[CH_TREE_TEXT_BYTES])
+static chorus_status read_root_data(const struct pmix *p, struct ch_tree_start *start,
+                                    char root_out[CH_TREE_TEXT_BYTES])
 {
     char text[TEXT_BYTES];
 
@@ -227,11 +228,11 @@ static chorus_status pmix_open(uint64_t timeout_ns, struct ch_boot **boot_out)
 
     if (p == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a boot");
     p->base.ops = &pmix_ops;
-    CH_TRY_GOTO(status, load(p), out_free);
-    CH_TRY_GOTO(status, check(p, "start", p->Init(&p->own, NULL, 0)), out_free);
+    CH_TRY_GOTO(status, load_library(p), out_free);
+    CH_TRY_GOTO(status, check_pmix(p, "start", p->Init(&p->own, NULL, 0)), out_free);
     start.me = p->own.rank;
     CH_TRY_GOTO(status, get_size(p, &start.n), out_close);
-    status = start.me == 0 ? become_root(p, &start, &door) : look_up(p, &start, root);
+    status = start.me == 0 ? become_root(p, &start, &door) : read_root_data(p, &start, root);
     if (status != CHORUS_OK) goto out_close;
     return ch_boot_tree(&start, boot_out);
 
@@ -246,7 +247,7 @@ out_free:
 
 static bool pmix_applies(char why_out[CH_WAY_WHY_BYTES])
 {
-    return ch_way_variable("PMIX_RANK", why_out) != NULL;
+    return ch_way_read_variable("PMIX_RANK", why_out) != NULL;
 }
 
 const struct ch_way ch_way_pmix = {"PMIx (mpirun, srun)", pmix_applies, pmix_open, false};

@@ -6,7 +6,7 @@
 
 static bool pmix_applies(char why_out[CH_WAY_WHY_BYTES])
 {
-    const bool is_set = ch_way_variable("PMIX_RANK", why_out) != NULL;
+    const bool is_set = ch_way_read_variable("PMIX_RANK", why_out) != NULL;
 
     if (is_set)
         (void)snprintf(why_out, CH_WAY_WHY_BYTES,

@@ -70,7 +70,7 @@ static int take_lock(int folder, const char *name, int flags)
 }
 
 /* "x.sock" for "x.lock"; false for other names. */
-static bool sock_of(const char *lock_name, char sock_out[FILE_BYTES])
+static bool socket_name_of(const char *lock_name, char sock_out[FILE_BYTES])
 {
     const char *const end = strstr(lock_name, lock_end);
 
@@ -81,7 +81,7 @@ static bool sock_of(const char *lock_name, char sock_out[FILE_BYTES])
 }
 
 /* Remove the files of processes that were killed: nobody has their locks. */
-static void sweep(int folder)
+static void remove_stale_files(int folder)
 {
     const int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *const dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -93,7 +93,7 @@ static void sweep(int folder)
     }
     for (const struct dirent *each; (each = readdir(dir)) != NULL;) {
         int lock;
-        if (!sock_of(each->d_name, sock_name)) continue;
+        if (!socket_name_of(each->d_name, sock_name)) continue;
         lock = take_lock(folder, each->d_name, 0);
         if (lock < 0) continue;
         (void)unlinkat(folder, sock_name, 0);
@@ -103,7 +103,7 @@ static void sweep(int folder)
     (void)closedir(dir);
 }
 
-static void rest(uint32_t turn)
+static void back_off(uint32_t turn)
 {
     const uint32_t ms = (uint32_t)PAUSE_MS << (turn < DOUBLINGS ? turn : DOUBLINGS);
     const struct timespec pause = {.tv_nsec = (long)(ms * CH_NS_PER_MS)};
@@ -111,13 +111,14 @@ static void rest(uint32_t turn)
     (void)nanosleep(&pause, NULL);
 }
 
-static void answer(const struct ch_share *share, int sock)
+static void answer_claim(const struct ch_share *share, int sock)
 {
     const uint64_t until_ns = ch_clock_ns() + TALK_NS;
     unsigned char claim[CH_BOOT_SECRET_BYTES];
     struct reply reply = {.is_given = 0};
 
-    if (!ch_own_peer(sock) || ch_wire_recv(sock, claim, sizeof(claim), until_ns) != CHORUS_OK)
+    if (!ch_is_peer_own_user(sock) ||
+        ch_wire_recv(sock, claim, sizeof(claim), until_ns) != CHORUS_OK)
         return;
     if (sodium_memcmp(claim, share->claim, sizeof(claim)) == 0) {
         reply.is_given = 1;
@@ -139,14 +140,14 @@ static int accept_one(struct ch_share *share)
         sock = accept4(share->sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (sock < 0 && share->n_misses++ == MISSES_MAX)
             __atomic_store_n(&share->is_at_limit, true, __ATOMIC_RELEASE);
-        if (sock < 0) rest(DOUBLINGS);
+        if (sock < 0) back_off(DOUBLINGS);
     }
     if (sock >= 0) share->n_misses = 0;
     return sock;
 }
 
 /* Its descriptor becomes the spare one if that is missing, before another thread gets it. */
-static void end_one(struct ch_share *share, int sock)
+static void close_connection(struct ch_share *share, int sock)
 {
     if (share->spare < 0 && dup3(share->stop, sock, O_CLOEXEC) == sock)
         share->spare = sock;
@@ -164,13 +165,14 @@ static void *serve(void *arg)
         if (poll(fds, 2, -1) < 0 || fds[1].revents == 0) continue;
         sock = accept_one(share);
         if (sock < 0) continue;
-        answer(share, sock);
-        end_one(share, sock);
+        answer_claim(share, sock);
+        close_connection(share, sock);
     }
     return NULL;
 }
 
-static socklen_t socket_at(const char *folder, const char *name, struct sockaddr_un *out)
+static socklen_t fill_socket_address(const char *folder, const char *name,
+                                     struct sockaddr_un *out)
 {
     *out = (struct sockaddr_un){.sun_family = AF_UNIX};
     (void)snprintf(out->sun_path, sizeof(out->sun_path), "%s/%s", folder, name);
@@ -178,10 +180,10 @@ static socklen_t socket_at(const char *folder, const char *name, struct sockaddr
 }
 
 /* A socket that a killed process left has no lock, so this PE, which has it, may remove it. */
-static bool begin(struct ch_share *share, const char *path)
+static bool open_socket(struct ch_share *share, const char *path)
 {
     struct sockaddr_un at;
-    const socklen_t bytes = socket_at(path, share->sock_name, &at);
+    const socklen_t bytes = fill_socket_address(path, share->sock_name, &at);
 
     (void)unlinkat(share->folder, share->sock_name, 0);
     share->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -238,8 +240,8 @@ static const char *advice_for(int error)
 }
 
 /* Takes ownership of the lock, and duplicates the folder. */
-static chorus_status make(const struct ch_share_terms *terms, const struct place *place,
-                          int lock, struct ch_share **share_out)
+static chorus_status make_share(const struct ch_share_terms *terms, const struct place *place,
+                                int lock, struct ch_share **share_out)
 {
     struct ch_share *const share = calloc(1, sizeof(*share));
     chorus_status status;
@@ -253,9 +255,9 @@ static chorus_status make(const struct ch_share_terms *terms, const struct place
     memcpy(share->sock_name, place->sock_name, sizeof(share->sock_name));
     memcpy(share->claim, terms->claim, sizeof(share->claim));
     CH_TRY_GOTO(status, ch_fd_dup(place->folder, &share->folder), out_share);
-    sweep(share->folder);
+    remove_stale_files(share->folder);
     CH_TRY_GOTO(status, terms->make(terms->arg, share->secret), out_share);
-    if (!begin(share, place->path)) {
+    if (!open_socket(share, place->path)) {
         status = CH_FAIL(CHORUS_ERR_SYSTEM, "cannot listen at %s/%s: %s%s", place->path,
                          share->sock_name, strerror(errno), advice_for(errno));
         goto out_share;
@@ -272,18 +274,18 @@ out_share:
 enum asked { NOBODY, GIVEN, DENIED };
 
 /* Ask the PE that has the secret. */
-static enum asked ask(const struct ch_share_terms *terms, const struct place *place,
-                      unsigned char *secret_out)
+static enum asked ask_for_secret(const struct ch_share_terms *terms, const struct place *place,
+                                 unsigned char *secret_out)
 {
     const int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     const uint64_t until_ns = ch_clock_ns() + 2 * TALK_NS;
     enum asked asked = NOBODY;
     struct reply reply;
     struct sockaddr_un at;
-    const socklen_t bytes = socket_at(place->path, place->sock_name, &at);
+    const socklen_t bytes = fill_socket_address(place->path, place->sock_name, &at);
 
     if (sock < 0) return NOBODY;
-    if (connect(sock, (const struct sockaddr *)&at, bytes) == 0 && ch_own_peer(sock) &&
+    if (connect(sock, (const struct sockaddr *)&at, bytes) == 0 && ch_is_peer_own_user(sock) &&
         ch_wire_send(sock, terms->claim, sizeof(terms->claim), -1, until_ns) == CHORUS_OK &&
         ch_wire_recv(sock, &reply, sizeof(reply), until_ns) == CHORUS_OK) {
         asked = reply.is_given != 0 ? GIVEN : DENIED;
@@ -294,13 +296,14 @@ static enum asked ask(const struct ch_share_terms *terms, const struct place *pl
     return asked;
 }
 
-static chorus_status find(const struct ch_share_terms *terms, const struct place *place,
-                          unsigned char *secret_out, struct ch_share **share_out)
+static chorus_status find_or_make_secret(const struct ch_share_terms *terms,
+                                         const struct place *place, unsigned char *secret_out,
+                                         struct ch_share **share_out)
 {
     const uint64_t since_ns = ch_clock_ns();
 
     for (uint32_t turn = 0;; turn++) {
-        const enum asked asked = ask(terms, place, secret_out);
+        const enum asked asked = ask_for_secret(terms, place, secret_out);
         int lock;
 
         if (asked == GIVEN) return CHORUS_OK;
@@ -308,7 +311,7 @@ static chorus_status find(const struct ch_share_terms *terms, const struct place
         errno = EWOULDBLOCK;
         lock = terms->is_for_others ? -1 : take_lock(place->folder, place->lock_name, O_CREAT);
         if (lock >= 0) {
-            CH_TRY(make(terms, place, lock, share_out));
+            CH_TRY(make_share(terms, place, lock, share_out));
             memcpy(secret_out, (*share_out)->secret, CH_BOOT_SECRET_BYTES);
             return CHORUS_OK;
         }
@@ -321,7 +324,7 @@ static chorus_status find(const struct ch_share_terms *terms, const struct place
                            "within %.3g s, at %s/%s; was it started, and is it not stopped?",
                            (double)terms->timeout_ns / (double)CH_NS_PER_S, place->path,
                            place->sock_name);
-        rest(turn);
+        back_off(turn);
     }
 }
 
@@ -335,10 +338,10 @@ chorus_status ch_share_open(const struct ch_share_terms *terms,
     *share_out = NULL;
     if (sodium_init() < 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "libsodium has no source of random numbers");
-    CH_TRY(ch_own_folder(place.path, &place.folder));
+    CH_TRY(ch_open_own_folder(place.path, &place.folder));
     (void)snprintf(place.lock_name, sizeof(place.lock_name), "%s%s", terms->name, lock_end);
     (void)snprintf(place.sock_name, sizeof(place.sock_name), "%s%s", terms->name, sock_end);
-    status = find(terms, &place, secret_out, share_out);
+    status = find_or_make_secret(terms, &place, secret_out, share_out);
     (void)close(place.folder);
     return status;
 }

@@ -55,7 +55,7 @@ static void job_break(struct job *job, const char *what, uint32_t pe)
     (void)pthread_cond_broadcast(&job->moved);
 }
 
-static chorus_status job_broken(const struct job *job)
+static chorus_status fail_broken(const struct job *job)
 {
     return CH_FAIL(CHORUS_ERR_ABORTED, "exchange among all PEs: %s", job->reason);
 }
@@ -67,7 +67,7 @@ static struct timespec deadline_after(uint64_t timeout_ns)
     return (struct timespec){(time_t)(at / CH_NS_PER_S), (long)(at % CH_NS_PER_S)};
 }
 
-static chorus_status late(struct job *job, uint64_t timeout_ns)
+static chorus_status fail_timeout(struct job *job, uint64_t timeout_ns)
 {
     uint32_t missing = 0;
 
@@ -81,7 +81,7 @@ static chorus_status late(struct job *job, uint64_t timeout_ns)
 
 /* Wait until the synchronisation is complete or the job has failed, at most timeout_ns (0:
  * without limit). Call with the lock. */
-static bool await(struct job *job, uint64_t meeting, uint64_t timeout_ns)
+static bool await_meeting(struct job *job, uint64_t meeting, uint64_t timeout_ns)
 {
     const struct timespec deadline = deadline_after(timeout_ns);
     int rc = 0;
@@ -93,7 +93,7 @@ static bool await(struct job *job, uint64_t meeting, uint64_t timeout_ns)
 }
 
 /* The names of the missing PEs. Call with the lock, which is released meanwhile. */
-static void warn(struct job *job, const struct ch_boot *boot)
+static void warn_of_missing(struct job *job, const struct ch_boot *boot)
 {
     char missing[REASON_BYTES];
     uint32_t first = 0;
@@ -110,12 +110,12 @@ static void warn(struct job *job, const struct ch_boot *boot)
 
 /* Wait until all PEs are here, as long as the boot allows or, if all are certain to arrive,
  * without a limit. Call with the lock. */
-static chorus_status meet(struct job *job, const struct ch_boot *boot, bool is_sure)
+static chorus_status sync_all(struct job *job, const struct ch_boot *boot, bool is_sure)
 {
     const uint64_t meeting = job->n_meetings;
     uint64_t timeout_ns = is_sure ? 0 : boot->timeout_ns;
 
-    if (job->is_broken) return job_broken(job);
+    if (job->is_broken) return fail_broken(job);
     job->contributions[boot->me].is_here = 1;
     if (++job->n_here == job->n) {
         for (uint32_t pe = 0; pe < job->n; pe++)
@@ -125,16 +125,16 @@ static chorus_status meet(struct job *job, const struct ch_boot *boot, bool is_s
         (void)pthread_cond_broadcast(&job->moved);
         return CHORUS_OK;
     }
-    if (!is_sure && ch_boot_may_warn(boot) && !await(job, meeting, boot->warn_ns)) {
-        warn(job, boot);
+    if (!is_sure && ch_boot_may_warn(boot) && !await_meeting(job, meeting, boot->warn_ns)) {
+        warn_of_missing(job, boot);
         if (timeout_ns != 0) timeout_ns -= boot->warn_ns;
     }
-    if (!await(job, meeting, timeout_ns)) return late(job, boot->timeout_ns);
-    return job->n_meetings == meeting ? job_broken(job) : CHORUS_OK;
+    if (!await_meeting(job, meeting, timeout_ns)) return fail_timeout(job, boot->timeout_ns);
+    return job->n_meetings == meeting ? fail_broken(job) : CHORUS_OK;
 }
 
 /* Copy the data of every PE, which does not change between the two synchronisations. */
-static chorus_status take_all(const struct ch_boot *boot, size_t bytes, int with_fds,
+static chorus_status copy_all(const struct ch_boot *boot, size_t bytes, int with_fds,
                               void *blobs_out, int *fds_out)
 {
     const struct job *job = ((const struct threads_boot *)boot)->job;
@@ -171,15 +171,15 @@ static chorus_status threads_exchange(struct ch_boot *boot, const void *blob, si
 
     (void)pthread_mutex_lock(&job->lock);
     job->contributions[boot->me] = (struct contribution){blob, bytes, fd, 0};
-    st = meet(job, boot, false);
+    st = sync_all(job, boot, false);
     if (st == CHORUS_OK) {
         (void)pthread_mutex_unlock(&job->lock);
-        st = take_all(boot, bytes, fd >= 0, blobs_out, fds_out);
+        st = copy_all(boot, bytes, fd >= 0, blobs_out, fds_out);
         (void)pthread_mutex_lock(&job->lock);
         /* All PEs are copying, so all will arrive, and the job cannot fail meanwhile: this
          * synchronisation needs no time limit. A PE that failed to copy also takes part,
          * since the others wait for it. */
-        (void)meet(job, boot, true);
+        (void)sync_all(job, boot, true);
     }
     (void)pthread_mutex_unlock(&job->lock);
     return st;

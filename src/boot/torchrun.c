@@ -33,9 +33,9 @@ static const char who[] = "torchrun";
 static chorus_status find_port(uint64_t *port_out)
 {
     if (ch_variable_get(CH_VARIABLE_PORT) != NULL)
-        return ch_way_number(ch_variable_name(CH_VARIABLE_PORT), "the user", 1, 65535,
-                             port_out);
-    CH_TRY(ch_way_number("MASTER_PORT", who, 1, 65534, port_out));
+        return ch_way_read_number(ch_variable_name(CH_VARIABLE_PORT), "the user", 1, 65535,
+                                  port_out);
+    CH_TRY(ch_way_read_number("MASTER_PORT", who, 1, 65534, port_out));
     ++*port_out;
     return CHORUS_OK;
 }
@@ -52,9 +52,9 @@ static chorus_status read_job(struct torchrun *job)
     const char *const local = secure_getenv("LOCAL_WORLD_SIZE");
     uint64_t n, me, port, n_local = 0;
 
-    CH_TRY(ch_way_host("MASTER_ADDR"));
-    CH_TRY(ch_way_number("WORLD_SIZE", who, 1, CH_TREE_PES_MAX, &n));
-    CH_TRY(ch_way_number("RANK", who, 0, n - 1, &me));
+    CH_TRY(ch_way_check_host("MASTER_ADDR"));
+    CH_TRY(ch_way_read_number("WORLD_SIZE", who, 1, CH_TREE_PES_MAX, &n));
+    CH_TRY(ch_way_read_number("RANK", who, 0, n - 1, &me));
     CH_TRY(find_port(&port));
     job->master = secure_getenv("MASTER_ADDR");
     job->me = (uint32_t)me;
@@ -89,7 +89,7 @@ struct found {
 };
 
 /* The addresses of MASTER_ADDR that PEs may use. */
-static void resolve(const struct torchrun *job, struct found *out)
+static void resolve_master(const struct torchrun *job, struct found *out)
 {
     char root[CH_TREE_TEXT_BYTES], why[CH_TREE_TEXT_BYTES];
     struct found all = {.n = 0};
@@ -103,8 +103,8 @@ static void resolve(const struct torchrun *job, struct found *out)
 }
 
 /* The address of the root; null: several, of which other hosts may use any, or none. */
-static const struct ch_tree_address *find_root(const struct torchrun *job,
-                                               const struct found *found)
+static const struct ch_tree_address *find_root_address(const struct torchrun *job,
+                                                       const struct found *found)
 {
     const struct ch_tree_address *own = NULL;
 
@@ -117,8 +117,8 @@ static const struct ch_tree_address *find_root(const struct torchrun *job,
     return own;
 }
 
-static bool find_own(const struct torchrun *job, const struct found *found,
-                     struct ch_tree_address *out)
+static bool find_own_address(const struct torchrun *job, const struct found *found,
+                             struct ch_tree_address *out)
 {
     static const unsigned char loopback[CH_BOOT_IP_BYTES] = CH_BOOT_LOOPBACK;
     const char *const net = ch_variable_get(CH_VARIABLE_NET);
@@ -130,7 +130,7 @@ static bool find_own(const struct torchrun *job, const struct found *found,
                net);
     }
     for (uint32_t i = 0; i < found->n; i++)
-        if (ch_tree_address_towards(&found->at[i], out) &&
+        if (ch_tree_address_of_route(&found->at[i], out) &&
             (job->is_one_host || !ch_tree_address_is_loopback(out)))
             return true;
     memcpy(out->ip, loopback, sizeof(loopback));
@@ -138,8 +138,9 @@ static bool find_own(const struct torchrun *job, const struct found *found,
 }
 
 /* Where the root listens, and where the other sockets of this PE do; 0: at all addresses. */
-static void find_listen(const struct torchrun *job, unsigned char root_out[CH_BOOT_IP_BYTES],
-                        unsigned char own_out[CH_BOOT_IP_BYTES])
+static void find_listen_addresses(const struct torchrun *job,
+                                  unsigned char root_out[CH_BOOT_IP_BYTES],
+                                  unsigned char own_out[CH_BOOT_IP_BYTES])
 {
     const struct ch_tree_address *root;
     struct ch_tree_address own;
@@ -147,10 +148,10 @@ static void find_listen(const struct torchrun *job, unsigned char root_out[CH_BO
 
     memset(root_out, 0, CH_BOOT_IP_BYTES);
     memset(own_out, 0, CH_BOOT_IP_BYTES);
-    resolve(job, &found);
-    root = find_root(job, &found);
+    resolve_master(job, &found);
+    root = find_root_address(job, &found);
     if (root != NULL) memcpy(root_out, root->ip, CH_BOOT_IP_BYTES);
-    if (find_own(job, &found, &own))
+    if (find_own_address(job, &found, &own))
         memcpy(own_out, own.ip, CH_BOOT_IP_BYTES);
     else
         CH_LOG(INFO,
@@ -205,7 +206,8 @@ static void hash_names(unsigned char *out, size_t bytes)
 }
 
 /* arg is the text. */
-static chorus_status derive(const void *arg, unsigned char secret_out[CH_BOOT_SECRET_BYTES])
+static chorus_status derive_secret(const void *arg,
+                                   unsigned char secret_out[CH_BOOT_SECRET_BYTES])
 {
     const uint64_t since_ns = ch_clock_ns();
     unsigned char salt[crypto_pwhash_SALTBYTES];
@@ -226,7 +228,8 @@ static chorus_status derive(const void *arg, unsigned char secret_out[CH_BOOT_SE
 #define PORT_AT (CH_BOOT_SECRET_BYTES - sizeof(uint16_t))
 
 /* arg is the port. */
-static chorus_status draw(const void *arg, unsigned char secret_out[CH_BOOT_SECRET_BYTES])
+static chorus_status draw_secret(const void *arg,
+                                 unsigned char secret_out[CH_BOOT_SECRET_BYTES])
 {
     randombytes_buf(secret_out, PORT_AT);
     memcpy(secret_out + PORT_AT, arg, sizeof(uint16_t));
@@ -260,7 +263,8 @@ static void name_files(const struct torchrun *job, const char *kind,
 static chorus_status share_derived(const struct torchrun *job, const char *text,
                                    unsigned char *secret_out, struct ch_share **share_out)
 {
-    struct ch_share_terms terms = {.make = derive, .arg = text, .timeout_ns = job->timeout_ns};
+    struct ch_share_terms terms = {
+        .make = derive_secret, .arg = text, .timeout_ns = job->timeout_ns};
     chorus_status status;
 
     name_files(job, "key", terms.name);
@@ -269,19 +273,19 @@ static chorus_status share_derived(const struct torchrun *job, const char *text,
     status = ch_share_open(&terms, secret_out, share_out);
     if (status != CHORUS_ERR_UNSUPPORTED) return status;
     CH_LOG(INFO, "this PE derives the job's key itself: %s", ch_error_message());
-    return derive(text, secret_out);
+    return derive_secret(text, secret_out);
 }
 
 static chorus_status share_random(struct torchrun *job, unsigned char *secret_out,
                                   struct ch_share **share_out)
 {
     const struct torchrun own = *job;
-    struct ch_share_terms terms = {.make = draw,
+    struct ch_share_terms terms = {.make = draw_secret,
                                    .arg = &own.root_port,
                                    .is_for_others = job->me != 0,
                                    .timeout_ns = job->timeout_ns};
 
-    if (job->n == 1) return draw(&own.root_port, secret_out);
+    if (job->n == 1) return draw_secret(&own.root_port, secret_out);
     name_files(job, "random", terms.name);
     CH_TRY(ch_share_open(&terms, secret_out, share_out));
     if (job->me == 0 && *share_out == NULL)
@@ -293,7 +297,7 @@ static chorus_status share_random(struct torchrun *job, unsigned char *secret_ou
 }
 
 /* Is the secret random, made by PE 0 for the others on its host? */
-static bool is_random(const struct torchrun *job)
+static bool has_random_secret(const struct torchrun *job)
 {
     return job->is_one_host && *text_of(ch_variable_name(CH_VARIABLE_SECRET)) == '\0';
 }
@@ -310,7 +314,7 @@ static chorus_status find_secret(struct torchrun *job,
     if (sodium_init() < 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "libsodium has no source of random numbers");
     if (*text != '\0') return share_derived(job, text, secret_out, share_out);
-    if (is_random(job)) return share_random(job, secret_out, share_out);
+    if (has_random_secret(job)) return share_random(job, secret_out, share_out);
     if (job->me == 0)
         CH_LOG(WARN, "CHORUS_SECRET is not set: whoever reaches the PEs of this job over the "
                      "network can join it, and read and write its memory; set CHORUS_SECRET to "
@@ -323,8 +327,8 @@ static chorus_status find_secret(struct torchrun *job,
 
 /* PEs of one host connect only to the address at which the root listens: another program may
  * have the same port at another address of MASTER_ADDR. */
-static void name_root(const unsigned char ip[CH_BOOT_IP_BYTES], uint16_t port,
-                      char text_out[CH_TREE_TEXT_BYTES])
+static void print_root_address(const unsigned char ip[CH_BOOT_IP_BYTES], uint16_t port,
+                               char text_out[CH_TREE_TEXT_BYTES])
 {
     static const unsigned char none[CH_BOOT_IP_BYTES];
     struct ch_tree_address at = {.port = port};
@@ -339,7 +343,7 @@ static chorus_status listen_as_root(struct torchrun *job,
                                     const unsigned char ip[CH_BOOT_IP_BYTES],
                                     struct ch_tree_door *door_out)
 {
-    const bool may_move = is_random(job) && ch_variable_get(CH_VARIABLE_PORT) == NULL;
+    const bool may_move = has_random_secret(job) && ch_variable_get(CH_VARIABLE_PORT) == NULL;
     chorus_status status = ch_tree_listen_at(ip, job->port, door_out);
 
     if (status != CHORUS_OK && errno == EADDRINUSE && may_move)
@@ -364,7 +368,7 @@ static chorus_status torchrun_open(uint64_t timeout_ns, struct ch_boot **boot_ou
     CH_TRY(read_job(&job));
     start.me = job.me;
     start.n = job.n;
-    find_listen(&job, root_ip, start.listen);
+    find_listen_addresses(&job, root_ip, start.listen);
     if (job.me == 0) CH_TRY(listen_as_root(&job, root_ip, &door));
     status = find_secret(&job, start.secret, &start.share);
     if (status != CHORUS_OK) {
@@ -372,7 +376,7 @@ static chorus_status torchrun_open(uint64_t timeout_ns, struct ch_boot **boot_ou
         return status;
     }
     address_of_root(&job, root);
-    if (job.me != 0 && job.is_one_host) name_root(root_ip, job.root_port, root);
+    if (job.me != 0 && job.is_one_host) print_root_address(root_ip, job.root_port, root);
     if (job.me == 0)
         start.door = &door;
     else
@@ -385,7 +389,7 @@ static bool torchrun_applies(char why_out[CH_WAY_WHY_BYTES])
     static const char *const names[] = {"RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"};
 
     for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-        if (ch_way_variable(names[i], why_out) == NULL) return false;
+        if (ch_way_read_variable(names[i], why_out) == NULL) return false;
     (void)snprintf(why_out, CH_WAY_WHY_BYTES,
                    "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT "
                    "are set");

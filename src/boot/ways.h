@@ -38,14 +38,14 @@ extern const struct ch_way ch_way_pmix;
 extern const struct ch_way ch_way_alone;
 
 /* The value of a variable, if it is not empty; why_out states whether it is set. */
-const char *ch_way_variable(const char *name, char why_out[CH_WAY_WHY_BYTES]);
+const char *ch_way_read_variable(const char *name, char why_out[CH_WAY_WHY_BYTES]);
 
 /* The value of a variable that `who` sets, a whole number lo..hi. */
-CH_MUST_CHECK chorus_status ch_way_number(const char *name, const char *who, uint64_t lo,
-                                          uint64_t hi, uint64_t *out);
+CH_MUST_CHECK chorus_status ch_way_read_number(const char *name, const char *who, uint64_t lo,
+                                               uint64_t hi, uint64_t *out);
 
 /* ERR_ARG if a variable is longer than any address of a host with its port. */
-CH_MUST_CHECK chorus_status ch_way_host(const char *name);
+CH_MUST_CHECK chorus_status ch_way_check_host(const char *name);
 
 /* Free what ch_boot_locate allocated; for close. */
 void ch_boot_forget_nodes(struct ch_boot *boot);
@@ -117,9 +117,9 @@ enum { CH_OWN_PATH_BYTES = 64 };
  * link. Returns its path, and a descriptor of it, close-on-exec. ERR_UNSUPPORTED: there is
  * none; the message names the reason of each.
  */
-CH_MUST_CHECK chorus_status ch_own_folder(char path_out[CH_OWN_PATH_BYTES], int *fd_out);
+CH_MUST_CHECK chorus_status ch_open_own_folder(char path_out[CH_OWN_PATH_BYTES], int *fd_out);
 
 /* Is the process that connected this UNIX socket, or that listens at it, of this user? */
-bool ch_own_peer(int sock);
+bool ch_is_peer_own_user(int sock);
 
 #endif /* CH_WAYS_H */

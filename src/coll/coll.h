@@ -4,7 +4,7 @@
  *
  * If a call has several CTAs, each gets a part of every block and its own duplicate. The
  * algorithm does not notice: it sees a smaller `count` and an unchanged `stride`. Only those of
- * uneven collectives get whole blocks, and take their part by ch_cut.
+ * uneven collectives get whole blocks, and take their part by ch_cta_part.
  */
 #ifndef CH_COLL_H
 #define CH_COLL_H
@@ -17,7 +17,8 @@
 
 /*
  * What the blocks of alltoalls, collect and alltoallv have that others lack. Blocks of the
- * latter two have different lengths: a CTA gets whole blocks, and takes its part by ch_cut.
+ * latter two have different lengths: a CTA gets whole blocks, and takes its part by
+ * ch_cta_part.
  */
 struct ch_pattern {
     uint32_t cta, ctas; /* of the call: which of how many */
@@ -57,7 +58,7 @@ struct ch_coll {
     uint64_t *exchanges;    /* [CH_CELL_COUNT] */
     struct ch_positions *positions;
     struct ch_slot *slots;
-    uint32_t *late_peer; /* [out] the peer of a wait that failed, set by ch_note_late */
+    uint32_t *late_peer; /* [out] the peer of a wait that failed, set by ch_record_late_peer */
     /* On a GPU: */
     int is_due;             /* the kernel must still wait for the previous kernel; a constant */
     uint32_t lets_next;     /* the next kernel may be launched after that */
@@ -127,7 +128,7 @@ CH_FN void ch_coll_pattern(struct ch_coll *c, const struct ch_pattern *pattern, 
 }
 
 /* Of a block of `bytes` of an uneven collective: this CTA's part. */
-CH_FN struct ch_slice ch_cut(const struct ch_coll *c, size_t bytes)
+CH_FN struct ch_slice ch_cta_part(const struct ch_coll *c, size_t bytes)
 {
     const struct ch_pattern *p = c->pattern;
     const struct ch_slice whole = {0, bytes};
@@ -160,13 +161,13 @@ CH_FN uint64_t ch_tag_of(size_t bytes)
     return CH_TAG_BITS == 0 ? 0 : bytes * 0x9e3779b97f4a7c15u >> (64u - CH_TAG_BITS) % 64u;
 }
 
-CH_FN uint64_t ch_tagged(const struct ch_coll *c, uint64_t value)
+CH_FN uint64_t ch_add_tag(const struct ch_coll *c, uint64_t value)
 {
     return CH_TAG_BITS == 0 ? value : value << CH_TAG_BITS | c->tag;
 }
 
 /* The value of a word that this PE found. */
-CH_FN uint64_t ch_untagged(uint64_t found)
+CH_FN uint64_t ch_remove_tag(uint64_t found)
 {
     return found >> CH_TAG_BITS;
 }
@@ -196,20 +197,20 @@ CH_FN int ch_is_mapped(const struct ch_coll *c, uint32_t peer)
 }
 
 /* Record that a wait for the peer failed. */
-CH_FN void ch_note_late(const struct ch_coll *c, uint32_t peer)
+CH_FN void ch_record_late_peer(const struct ch_coll *c, uint32_t peer)
 {
     *c->late_peer = c->pes == NULL ? peer : c->pes[peer];
 }
 
 /* The address on a peer of a symmetric object, from this PE's address of it: as mapped here, or
  * the peer's own address. */
-CH_FN char *ch_on_peer(const struct ch_coll *c, uint32_t peer, const void *mine)
+CH_FN char *ch_peer_address(const struct ch_coll *c, uint32_t peer, const void *mine)
 {
     return (char *)(uintptr_t)mine + c->peers[peer].shift;
 }
 
 /* The k-th PE after this one (k <= n), so that the PEs do not all begin with the same peer. */
-CH_FN uint32_t ch_after(const struct ch_coll *c, uint32_t k)
+CH_FN uint32_t ch_pe_after(const struct ch_coll *c, uint32_t k)
 {
     const uint32_t pe = c->me + k;
 

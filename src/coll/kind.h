@@ -10,13 +10,13 @@
 
 /*
  * How GPUs run an algorithm: name, largest number of lanes of a CTA, whether its body waits for the
- * kernel's turn (ch_begin), whether its messages are a PE's slices of a CTA's part, whether it
- * may have CTAs on slim duplicates of sync memory (sync.h), and so twice as many.
- * plain: nothing special. wide: uses no FIFO, and needs many CTAs to use a link fully. folding:
- * combines data that it forwards; such a kernel uses twice the registers, hence half the lanes.
- * due: begins with an exchange. sliced: the same, of slices. multicast, integers: only in
- * kernels_nvls.cu, the latter for integers only. engine: copies by engines. none: has no kernel;
- * one CTA of a host runs it.
+ * kernel's turn (ch_wait_previous_call), whether its messages are a PE's slices of a CTA's
+ * part, whether it may have CTAs on slim duplicates of sync memory (sync.h), and so twice as
+ * many. plain: nothing special. wide: uses no FIFO, and needs many CTAs to use a link fully.
+ * folding: combines data that it forwards; such a kernel uses twice the registers, hence half
+ * the lanes. due: begins with an exchange. sliced: the same, of slices. multicast, integers:
+ * only in kernels_nvls.cu, the latter for integers only. engine: copies by engines. none: has
+ * no kernel; one CTA of a host runs it.
  */
 #define CH_KERNEL_LIST(X)                                                           \
     X(plain, 512, 0, 0, 0)                                                          \

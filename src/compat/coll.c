@@ -151,7 +151,7 @@ static chorus_team_t find_team(const char *function, struct active_set set)
     return CHORUS_TEAM_INVALID;
 }
 
-static chorus_team_t team_of(const char *function, struct active_set set)
+static chorus_team_t team_of_set(const char *function, struct active_set set)
 {
     chorus_team_t team;
 
@@ -175,28 +175,28 @@ void ch_active_forget(void)
 
 static void collect(const char *function, struct active_set set, chorusx_call call)
 {
-    call.team = team_of(function, set);
+    call.team = team_of_set(function, set);
     (void)ch_raise(function, chorusx_collective(&call, NULL));
 }
 
 DEFINE(void, sync, SHMEM_ACTIVE_SET, long *pSync)
 {
     (void)pSync;
-    (void)ch_raise(CALLED, chorus_team_sync(team_of(CALLED, SET)));
+    (void)ch_raise(CALLED, chorus_team_sync(team_of_set(CALLED, SET)));
 }
 
 DEFINE(void, barrier, SHMEM_ACTIVE_SET, long *pSync)
 {
     (void)pSync;
-    (void)ch_raise(CALLED, chorus_barrier(team_of(CALLED, SET)));
+    (void)ch_raise(CALLED, chorus_barrier(team_of_set(CALLED, SET)));
 }
 
 /* From this number of bytes on, saving the root's dest would take longer than the broadcast. */
 #define PULL_BYTES (32u << 10)
 
 /* Each PE receives the root's source. */
-static void pull(const char *function, chorus_team_t team, const chorusx_call *call,
-                 size_t bytes)
+static void broadcast_by_get(const char *function, chorus_team_t team, const chorusx_call *call,
+                             size_t bytes)
 {
     if (ch_raise(function, chorus_team_sync(team)) != CHORUS_OK) return;
     if (chorus_team_my_pe(team) != call->root)
@@ -209,13 +209,13 @@ static void pull(const char *function, chorus_team_t team, const chorusx_call *c
 static void broadcast(const char *function, struct active_set set, chorusx_call call,
                       size_t bytes)
 {
-    const chorus_team_t team = team_of(function, set);
+    const chorus_team_t team = team_of_set(function, set);
     const bool is_root = chorus_team_my_pe(team) == call.root && call.dest != call.source;
     char room[PULL_BYTES], *kept;
 
     if (bytes > sizeof(room) && call.root >= 0 && call.root < chorus_team_n_pes(team) &&
         chorus_team_n_pes(CHORUS_TEAM_SHARED) == chorus_n_pes()) {
-        pull(function, team, &call, bytes);
+        broadcast_by_get(function, team, &call, bytes);
         return;
     }
     kept = room;

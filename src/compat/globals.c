@@ -54,7 +54,7 @@ static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *object)
 }
 
 /* Was it linked with this library? */
-static bool needs_us(const struct dl_phdr_info *object)
+static bool links_this_library(const struct dl_phdr_info *object)
 {
     const ElfW(Dyn) *const dynamic = dynamic_of(object);
     const char *strings = NULL;
@@ -107,7 +107,7 @@ static int add_object(struct dl_phdr_info *object, size_t bytes, void *n_seen)
     const bool is_program = (*(int *)n_seen)++ == 0;
 
     (void)bytes;
-    if (!is_program && !needs_us(object)) return 0;
+    if (!is_program && !links_this_library(object)) return 0;
     for (int i = 0; i < object->dlpi_phnum; i++) {
         const ElfW(Phdr) *const segment = &object->dlpi_phdr[i];
 
@@ -117,7 +117,7 @@ static int add_object(struct dl_phdr_info *object, size_t bytes, void *n_seen)
     return 0;
 }
 
-size_t ch_globals_look(void)
+size_t ch_globals_scan(void)
 {
     size_t bytes = 0;
     int n_seen = 0;
@@ -143,7 +143,7 @@ static int map_again(uintptr_t from, size_t bytes, uintptr_t to)
 }
 
 /* Code in this function must not access a variable of the program. */
-static int share(struct ch_global_range *range, void *image)
+static int share_range(struct ch_global_range *range, void *image)
 {
     sigset_t all, before;
     int error;
@@ -184,7 +184,7 @@ static void watch_forks(void)
 }
 
 /* Sanitizers keep their own variables in the program. */
-static const char *sanitizer(void)
+static const char *find_sanitizer(void)
 {
     static const char *const names[][2] = {{"__asan_init", "AddressSanitizer"},
                                            {"__tsan_init", "ThreadSanitizer"},
@@ -204,7 +204,7 @@ static bool is_on_gpu(void)
 }
 
 /* A number that is equal for programs with the same ranges, at whatever addresses. */
-static uint64_t digest(void)
+static uint64_t hash_ranges(void)
 {
     uint64_t sum = 0xcbf29ce484222325u ^ ch_globals.n; /* FNV-1a, by words */
 
@@ -214,13 +214,13 @@ static uint64_t digest(void)
 }
 
 /* Have all PEs the same ranges, and no reason against sharing them? */
-static bool is_alike(void)
+static bool are_ranges_alike(void)
 {
     uint64_t *const numbers = chorus_malloc(4 * sizeof(*numbers));
     bool alike = false;
 
     if (numbers == NULL) return false;
-    numbers[0] = digest();
+    numbers[0] = hash_ranges();
     numbers[1] = ~numbers[0];
     if (chorus_uint64_max_reduce(CHORUS_TEAM_WORLD, numbers + 2, numbers, 2) == CHORUS_OK)
         alike = numbers[2] == ~numbers[3] && numbers[2] != 0;
@@ -238,7 +238,7 @@ static void share_all(size_t bytes)
         return;
     }
     for (size_t i = 0; i < ch_globals.n && error == 0; i++) {
-        error = share(&ch_globals.ranges[i], image);
+        error = share_range(&ch_globals.ranges[i], image);
         image += ch_globals.ranges[i].bytes;
     }
     ch_globals.is_shared = error == 0;
@@ -251,13 +251,13 @@ static void share_all(size_t bytes)
 void ch_globals_share(size_t bytes)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    const char *const tool = sanitizer();
+    const char *const tool = find_sanitizer();
 
     if (tool != NULL)
         (void)snprintf(why_not, sizeof(why_not), "the program runs under %s", tool);
     else if (is_on_gpu())
         (void)snprintf(why_not, sizeof(why_not), "the symmetric heap is on GPUs");
-    if (!is_alike()) {
+    if (!are_ranges_alike()) {
         if (why_not[0] == '\0')
             (void)snprintf(why_not, sizeof(why_not),
                            "the PEs run programs, or load libraries, whose data differ");

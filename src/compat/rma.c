@@ -97,14 +97,14 @@ DEFINE_P(, free, (ptr), void *ptr)
 /* A PE uses its own variables at the program's addresses. */
 DEFINE(void *, ptr, const void *dest, int pe)
 {
-    void *const own = ch_own(dest);
+    void *const own = ch_heap_address_of(dest);
 
     return own != dest && pe == chorus_my_pe() ? (void *)(uintptr_t)dest : chorus_ptr(own, pe);
 }
 
 DEFINE(void *, team_ptr, shmem_team_t team, const void *dest, int pe)
 {
-    void *const own = ch_own(dest);
+    void *const own = ch_heap_address_of(dest);
     const bool is_own = own != dest && pe == chorus_team_my_pe(ch_team_of(team));
 
     return is_own ? (void *)(uintptr_t)dest : chorus_team_ptr(ch_team_of(team), own, pe);
@@ -133,7 +133,7 @@ void shfree(void *ptr)
 
 /* --- contexts and locks ------------------------------------------------------------------- */
 
-static int give(int code, chorus_ctx_t made, shmem_ctx_t *ctx)
+static int set_shmem_ctx(int code, chorus_ctx_t made, shmem_ctx_t *ctx)
 {
     *ctx = (shmem_ctx_t)(void *)made;
     return code;
@@ -144,7 +144,7 @@ DEFINE(int, ctx_create, long options, shmem_ctx_t *ctx)
     chorus_ctx_t made = CHORUS_CTX_INVALID;
     const int code = chorus_ctx_create(options, &made);
 
-    return give(code, made, ctx);
+    return set_shmem_ctx(code, made, ctx);
 }
 
 DEFINE(int, team_create_ctx, shmem_team_t team, long options, shmem_ctx_t *ctx)
@@ -152,7 +152,7 @@ DEFINE(int, team_create_ctx, shmem_team_t team, long options, shmem_ctx_t *ctx)
     chorus_ctx_t made = CHORUS_CTX_INVALID;
     const int code = chorus_team_create_ctx(ch_team_of(team), options, &made);
 
-    return give(code, made, ctx);
+    return set_shmem_ctx(code, made, ctx);
 }
 
 DEFINE_P(, ctx_destroy, (ch_ctx_of(ctx)), shmem_ctx_t ctx)

@@ -90,14 +90,14 @@ static int n_starts;  /* calls of init without a matching finalize */
 static bool is_ended; /* set by shmem_global_exit */
 
 /* Before the program makes a call. */
-__attribute__((constructor)) static void name_calls(void)
+__attribute__((constructor)) static void set_interface_names(void)
 {
     chorusx_set_names("shmem", NULL);
 }
 
 /* An exit with status 0 finalizes; an exit with another status is a failure, which is reported
  * to the other PEs at once. */
-static void leave(int status, void *unused)
+static void finalize_at_exit(int status, void *unused)
 {
     (void)unused;
     if (status == 0 && !is_ended && chorusx_init_status() == 1) chorus_finalize();
@@ -113,13 +113,13 @@ static int start(const char *function, int requested, int *provided)
         chorus_query_thread(provided);
         return 0;
     }
-    name_calls(); /* a program may use other interfaces, too */
-    globals_bytes = ch_globals_look();
+    set_interface_names(); /* a program may use other interfaces, too */
+    globals_bytes = ch_globals_scan();
     read_environment(globals_bytes);
     if (ch_raise(function, chorus_init_thread(requested, provided)) != CHORUS_OK) return 1;
     n_starts = 1;
     ch_globals_share(globals_bytes);
-    if (!is_watched) is_watched = on_exit(leave, NULL) == 0;
+    if (!is_watched) is_watched = on_exit(finalize_at_exit, NULL) == 0;
     print_requested();
     return 0;
 }

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define OWN(address) ch_own(address)
+#define OWN(address) ch_heap_address_of(address)
 
 /* The argument without its parentheses. */
 #define BARE(...) __VA_ARGS__
@@ -109,10 +109,10 @@ extern struct ch_globals ch_globals;
 
 /* Find the variables, before chorus_init; returns the number of bytes that they will need in
  * the heap. */
-size_t ch_globals_look(void);
+size_t ch_globals_scan(void);
 
 /* Collective, after chorus_init, with that number of bytes. If variables cannot be shared,
- * ch_own reports the reason once. */
+ * ch_heap_address_of reports the reason once. */
 void ch_globals_share(size_t bytes);
 
 /* The variables keep their values, and are no longer symmetric objects. */
@@ -124,7 +124,7 @@ uintptr_t ch_globals_find(const struct ch_global_range *range, uintptr_t address
 
 /* The address in the symmetric heap of the variable at `address`; `address` itself if it is not
  * in a variable. */
-static inline void *ch_own(const void *address)
+static inline void *ch_heap_address_of(const void *address)
 {
     for (size_t i = 0; i < ch_globals.n; i++)
         if ((uintptr_t)address - ch_globals.ranges[i].lo < ch_globals.ranges[i].bytes)

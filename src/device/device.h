@@ -53,8 +53,8 @@ const struct ch_device_id *ch_device_id_of(const struct ch_device *device);
  * there are none. */
 const char *ch_device_archs(void);
 
-/* Does this device support ch_kernel_order? Only then may kernels be launched before earlier
- * work of their stream has ended. */
+/* Does this device support ch_kernel_wait_previous? Only then may kernels be launched before
+ * earlier work of their stream has ended. */
 bool ch_device_orders_kernels(const struct ch_device *device);
 
 /* May kernels load and store at this address of the process: is it memory of this device,
@@ -138,9 +138,9 @@ void ch_device_release(const struct ch_device *device, uint64_t handle);
 /* The same of memory that the program has mapped at [at, at + bytes), on this device:
  * ERR_UNSUPPORTED with the reason where it cannot be shared, ERR_ARG unless it is all that was
  * mapped there at once. The pass is a descriptor. */
-CH_MUST_CHECK chorus_status ch_device_take(const struct ch_device *device, void *at,
-                                           size_t bytes, uint64_t *handle_out,
-                                           struct ch_pass *pass_out);
+CH_MUST_CHECK chorus_status ch_device_retain(const struct ch_device *device, void *at,
+                                             size_t bytes, uint64_t *handle_out,
+                                             struct ch_pass *pass_out);
 
 /* Map all of a handle's memory, for this device to load and store. */
 CH_MUST_CHECK chorus_status ch_device_map(const struct ch_device *device, char *at,

@@ -29,7 +29,7 @@ void ch_device_leave(const struct ch_device *device, int before)
     (void)cudaThreadExchangeStreamCaptureMode(&mode);
 }
 
-/* GPUs that compute_90 and later are compiled for support ch_kernel_order. */
+/* GPUs that compute_90 and later are compiled for support ch_kernel_wait_previous. */
 enum { COMPUTE_ORDERS = 90 };
 
 const char *ch_device_archs(void)
@@ -158,8 +158,8 @@ size_t ch_device_free_bytes(const struct ch_device *device)
 }
 
 /* Wait for the work that was queued on the stream; `error` is the result of queuing it. */
-static chorus_status finish(const struct ch_device *d, const char *what, cudaError_t error,
-                            int before)
+static chorus_status wait_and_leave(const struct ch_device *d, const char *what,
+                                    cudaError_t error, int before)
 {
     if (error == cudaSuccess) error = cudaStreamSynchronize(d->stream);
     ch_device_leave(d, before);
@@ -171,16 +171,17 @@ chorus_status ch_device_copy(const struct ch_device *device, void *dst, const vo
 {
     const int before = ch_device_enter(device);
 
-    return finish(device, "a copy",
-                  cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, device->stream), before);
+    return wait_and_leave(device, "a copy",
+                          cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, device->stream),
+                          before);
 }
 
 chorus_status ch_device_zero(const struct ch_device *device, void *dst, size_t bytes)
 {
     const int before = ch_device_enter(device);
 
-    return finish(device, "zeroing memory", cudaMemsetAsync(dst, 0, bytes, device->stream),
-                  before);
+    return wait_and_leave(device, "zeroing memory",
+                          cudaMemsetAsync(dst, 0, bytes, device->stream), before);
 }
 
 /* Executed by the front end of the device, so that it works while kernels occupy all
@@ -202,12 +203,12 @@ chorus_status ch_device_store(const struct ch_device *device, void *dst, uint64_
         ch_device_leave(device, before);
         return ch_device_failed(device, "a store", bytes, result);
     }
-    return finish(device, "a store", cudaSuccess, before);
+    return wait_and_leave(device, "a store", cudaSuccess, before);
 }
 
 chorus_status ch_device_wait(const struct ch_device *device)
 {
-    return finish(device, "queued work", cudaSuccess, ch_device_enter(device));
+    return wait_and_leave(device, "queued work", cudaSuccess, ch_device_enter(device));
 }
 
 chorus_status ch_device_pinned_alloc(const struct ch_device *device, size_t bytes,

@@ -5,7 +5,7 @@
  */
 #include "device/device.h"
 
-static chorus_status absent(void)
+static chorus_status fail_without_cuda(void)
 {
     return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                    "this library was built without CUDA; build it where nvcc is, or set "
@@ -16,13 +16,13 @@ chorus_status ch_device_find(int ordinal, uint32_t place, uint32_t n_places,
                              struct ch_device_id *id_out)
 {
     (void)ordinal, (void)place, (void)n_places, (void)id_out;
-    return absent();
+    return fail_without_cuda();
 }
 
 chorus_status ch_device_open(const struct ch_device_id *id, struct ch_device **device_out)
 {
     (void)id, (void)device_out;
-    return absent();
+    return fail_without_cuda();
 }
 
 void ch_device_close(struct ch_device *device)
@@ -74,13 +74,13 @@ chorus_status ch_device_check_peer(const struct ch_device *device, uint32_t me,
                                    const struct ch_device_id *peer, uint32_t pe)
 {
     (void)device, (void)me, (void)peer, (void)pe;
-    return absent();
+    return fail_without_cuda();
 }
 
 chorus_status ch_device_reserve(const struct ch_device *device, size_t bytes, char **base_out)
 {
     (void)device, (void)bytes, (void)base_out;
-    return absent();
+    return fail_without_cuda();
 }
 
 void ch_device_unreserve(const struct ch_device *device, char *base, size_t bytes)
@@ -98,21 +98,21 @@ chorus_status ch_device_create(const struct ch_device *device, size_t bytes, boo
                                uint64_t *handle_out, struct ch_pass *pass_out)
 {
     (void)device, (void)bytes, (void)by_fabric, (void)handle_out, (void)pass_out;
-    return absent();
+    return fail_without_cuda();
 }
 
 chorus_status ch_device_import(const struct ch_device *device, const struct ch_pass *pass,
                                uint64_t *handle_out)
 {
     (void)device, (void)pass, (void)handle_out;
-    return absent();
+    return fail_without_cuda();
 }
 
-chorus_status ch_device_take(const struct ch_device *device, void *at, size_t bytes,
-                             uint64_t *handle_out, struct ch_pass *pass_out)
+chorus_status ch_device_retain(const struct ch_device *device, void *at, size_t bytes,
+                               uint64_t *handle_out, struct ch_pass *pass_out)
 {
     (void)device, (void)at, (void)bytes, (void)handle_out, (void)pass_out;
-    return absent();
+    return fail_without_cuda();
 }
 
 void ch_device_release(const struct ch_device *device, uint64_t handle)
@@ -124,7 +124,7 @@ chorus_status ch_device_map(const struct ch_device *device, char *at, size_t byt
                             uint64_t handle)
 {
     (void)device, (void)at, (void)bytes, (void)handle;
-    return absent();
+    return fail_without_cuda();
 }
 
 void ch_device_unmap(const struct ch_device *device, char *at, size_t bytes)
@@ -136,20 +136,20 @@ chorus_status ch_device_multicast_create(const struct ch_device *device, uint32_
                                          size_t bytes, uint64_t *handle_out, int *fd_out)
 {
     (void)device, (void)n, (void)bytes, (void)handle_out, (void)fd_out;
-    return absent();
+    return fail_without_cuda();
 }
 
 chorus_status ch_device_multicast_join(const struct ch_device *device, uint64_t multicast)
 {
     (void)device, (void)multicast;
-    return absent();
+    return fail_without_cuda();
 }
 
 chorus_status ch_device_multicast_bind(const struct ch_device *device, uint64_t multicast,
                                        uint64_t memory, size_t bytes)
 {
     (void)device, (void)multicast, (void)memory, (void)bytes;
-    return absent();
+    return fail_without_cuda();
 }
 
 void ch_device_multicast_unbind(const struct ch_device *device, uint64_t multicast,
@@ -168,33 +168,33 @@ chorus_status ch_device_copy(const struct ch_device *device, void *dst, const vo
                              size_t bytes)
 {
     (void)device, (void)dst, (void)src, (void)bytes;
-    return absent();
+    return fail_without_cuda();
 }
 
 chorus_status ch_device_zero(const struct ch_device *device, void *dst, size_t bytes)
 {
     (void)device, (void)dst, (void)bytes;
-    return absent();
+    return fail_without_cuda();
 }
 
 chorus_status ch_device_store(const struct ch_device *device, void *dst, uint64_t value,
                               size_t bytes)
 {
     (void)device, (void)dst, (void)value, (void)bytes;
-    return absent();
+    return fail_without_cuda();
 }
 
 chorus_status ch_device_wait(const struct ch_device *device)
 {
     (void)device;
-    return absent();
+    return fail_without_cuda();
 }
 
 chorus_status ch_device_pinned_alloc(const struct ch_device *device, size_t bytes,
                                      void **ptr_out)
 {
     (void)device, (void)bytes, (void)ptr_out;
-    return absent();
+    return fail_without_cuda();
 }
 
 void ch_device_pinned_free(const struct ch_device *device, void *ptr)
@@ -206,7 +206,7 @@ chorus_status ch_device_register(const struct ch_device *device, void *host, siz
                                  void **device_out)
 {
     (void)device, (void)host, (void)bytes, (void)device_out;
-    return absent();
+    return fail_without_cuda();
 }
 
 void ch_device_unregister(const struct ch_device *device, void *host)
@@ -217,13 +217,13 @@ void ch_device_unregister(const struct ch_device *device, void *host)
 chorus_status ch_device_check_legacy(const struct ch_device *device, const void *stream)
 {
     (void)device, (void)stream;
-    return absent();
+    return fail_without_cuda();
 }
 
 chorus_status ch_device_event_create(const struct ch_device *device, void **event_out)
 {
     (void)device, (void)event_out;
-    return absent();
+    return fail_without_cuda();
 }
 
 void ch_device_event_destroy(const struct ch_device *device, void *event)
@@ -235,21 +235,21 @@ chorus_status ch_device_put_copy(const struct ch_device *device, void *stream, v
                                  const void *src, size_t bytes)
 {
     (void)device, (void)stream, (void)dst, (void)src, (void)bytes;
-    return absent();
+    return fail_without_cuda();
 }
 
 chorus_status ch_device_put_store(const struct ch_device *device, void *stream, uint64_t *word,
                                   uint64_t value)
 {
     (void)device, (void)stream, (void)word, (void)value;
-    return absent();
+    return fail_without_cuda();
 }
 
 chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
                                  const uint64_t *word, uint64_t value, bool is_exact)
 {
     (void)device, (void)stream, (void)word, (void)value, (void)is_exact;
-    return absent();
+    return fail_without_cuda();
 }
 
 chorus_status ch_device_word_wait(const struct ch_device *device,
@@ -257,7 +257,7 @@ chorus_status ch_device_word_wait(const struct ch_device *device,
                                   uint64_t least)
 {
     (void)device, (void)policy, (void)word, (void)least;
-    return absent();
+    return fail_without_cuda();
 }
 
 bool ch_nvtx_is_there(void)

@@ -19,7 +19,7 @@
 
 /* ---- the driver ---- */
 
-static chorus_status load(const char *call, unsigned version, void *address_out)
+static chorus_status load_function(const char *call, unsigned version, void *address_out)
 {
     enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
     void *address = NULL;
@@ -41,7 +41,7 @@ static chorus_status load(const char *call, unsigned version, void *address_out)
 
 chorus_status ch_driver_load(struct ch_driver *driver_out)
 {
-#define X(call, version) CH_TRY(load(#call, version, &driver_out->call));
+#define X(call, version) CH_TRY(load_function(#call, version, &driver_out->call));
     CH_DRIVER_LIST(X)
 #undef X
     return CHORUS_OK;
@@ -164,7 +164,7 @@ static void order_devices(int n, int *order_out)
     memset(buses, 0, sizeof(buses));
     for (int i = 0; i < n; i++)
         (void)cudaDeviceGetPCIBusId(buses[i], CH_BUS_BYTES, i);
-    ch_place_near(buses, (uint32_t)n, cores);
+    ch_place_find_near(buses, (uint32_t)n, cores);
     for (int i = 0; i < n; i++) {
         int place = 0;
 

@@ -187,8 +187,8 @@ chorus_status ch_device_import(const struct ch_device *device, const struct ch_p
 }
 
 /* Is all of the mapping at `at` asked for, of memory of this device that descriptors share? */
-static chorus_status check_taken(const struct ch_device *d, void *at, size_t bytes,
-                                 const CUmemAllocationProp *is)
+static chorus_status check_mapping(const struct ch_device *d, void *at, size_t bytes,
+                                   const CUmemAllocationProp *is)
 {
     const CUdeviceptr address = (CUdeviceptr)(uintptr_t)at;
     CUdeviceptr base = 0;
@@ -218,8 +218,9 @@ static chorus_status check_taken(const struct ch_device *d, void *at, size_t byt
 }
 
 /* With a context, of a handle that was retained. */
-static chorus_status export_taken(const struct ch_device *d, void *at, size_t bytes,
-                                  CUmemGenericAllocationHandle handle, struct ch_pass *pass_out)
+static chorus_status export_retained(const struct ch_device *d, void *at, size_t bytes,
+                                     CUmemGenericAllocationHandle handle,
+                                     struct ch_pass *pass_out)
 {
     CUmemAllocationProp is;
     CUresult result = d->driver.cuMemGetAllocationPropertiesFromHandle(&is, handle);
@@ -227,15 +228,16 @@ static chorus_status export_taken(const struct ch_device *d, void *at, size_t by
 
     if (result != CUDA_SUCCESS)
         return ch_device_failed(d, "asking about memory", bytes, result);
-    CH_TRY(check_taken(d, at, bytes, &is));
+    CH_TRY(check_mapping(d, at, bytes, &is));
     result = d->driver.cuMemExportToShareableHandle(&fd, handle, kind_of(false), 0);
     if (result != CUDA_SUCCESS) return ch_device_failed(d, "sharing memory", bytes, result);
     *pass_out = (struct ch_pass){.fd = fd};
     return CHORUS_OK;
 }
 
-static chorus_status take(const struct ch_device *d, void *at, size_t bytes,
-                          CUmemGenericAllocationHandle *handle_out, struct ch_pass *pass_out)
+static chorus_status retain_handle(const struct ch_device *d, void *at, size_t bytes,
+                                   CUmemGenericAllocationHandle *handle_out,
+                                   struct ch_pass *pass_out)
 {
     chorus_status st;
 
@@ -245,17 +247,17 @@ static chorus_status take(const struct ch_device *d, void *at, size_t bytes,
             "%p is no memory of cuMemCreate and cuMemMap, and no other can be mapped "
             "to peers (cudaMalloc's cannot); allocate it so, or by chorus_malloc",
             at);
-    st = export_taken(d, at, bytes, *handle_out, pass_out);
+    st = export_retained(d, at, bytes, *handle_out, pass_out);
     if (st != CHORUS_OK) (void)d->driver.cuMemRelease(*handle_out);
     return st;
 }
 
-chorus_status ch_device_take(const struct ch_device *device, void *at, size_t bytes,
-                             uint64_t *handle_out, struct ch_pass *pass_out)
+chorus_status ch_device_retain(const struct ch_device *device, void *at, size_t bytes,
+                               uint64_t *handle_out, struct ch_pass *pass_out)
 {
     const int before = ch_device_enter(device);
     CUmemGenericAllocationHandle handle = 0;
-    const chorus_status st = take(device, at, bytes, &handle, pass_out);
+    const chorus_status st = retain_handle(device, at, bytes, &handle, pass_out);
 
     ch_device_leave(device, before);
     if (st == CHORUS_OK) *handle_out = handle;

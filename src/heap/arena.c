@@ -20,7 +20,7 @@ static bool has_room(const struct ch_arena *a, size_t entries)
     return a->n_blocks + 1 + entries <= a->capacity;
 }
 
-static size_t bytes_of(const struct ch_arena *a, size_t at)
+static size_t block_bytes(const struct ch_arena *a, size_t at)
 {
     return a->blocks[at + 1].offset - a->blocks[at].offset;
 }
@@ -66,7 +66,7 @@ static void insert_free(struct ch_arena *a, size_t at, size_t offset)
 }
 
 /* Remove entry `at`; the block before it takes its range. */
-static void drop(struct ch_arena *a, size_t at)
+static void remove_entry(struct ch_arena *a, size_t at)
 {
     memmove(&a->blocks[at], &a->blocks[at + 1], (a->n_blocks - at) * sizeof(*a->blocks));
     a->n_blocks--;
@@ -128,7 +128,7 @@ bool ch_arena_alloc_from(struct ch_arena *a, size_t from, size_t align, size_t b
     at = first_fit(a, from, step, need, &start);
     if (at == a->n_blocks) return false;
     if (start != a->blocks[at].offset) insert_free(a, ++at, start);
-    if (bytes_of(a, at) != need) insert_free(a, at + 1, start + need);
+    if (block_bytes(a, at) != need) insert_free(a, at + 1, start + need);
     a->blocks[at].is_used = true;
     a->n_used++;
     count_used(a, need);
@@ -136,7 +136,7 @@ bool ch_arena_alloc_from(struct ch_arena *a, size_t from, size_t align, size_t b
     return true;
 }
 
-void ch_arena_take_last(struct ch_arena *a, size_t bytes)
+void ch_arena_use_last(struct ch_arena *a, size_t bytes)
 {
     const size_t start = a->limit - bytes;
     size_t at = a->n_blocks - 1;
@@ -181,7 +181,7 @@ enum ch_arena_place ch_arena_find(const struct ch_arena *a, size_t offset, size_
     const size_t at = index_of(a, offset);
 
     *start_out = a->blocks[at].offset;
-    *bytes_out = bytes_of(a, at);
+    *bytes_out = block_bytes(a, at);
     if (!a->blocks[at].is_used) return CH_PLACE_FREE;
     return *start_out == offset ? CH_PLACE_BLOCK : CH_PLACE_INNER;
 }
@@ -190,18 +190,18 @@ void ch_arena_free(struct ch_arena *a, size_t offset)
 {
     const size_t at = index_of(a, offset);
 
-    a->used_bytes -= bytes_of(a, at);
+    a->used_bytes -= block_bytes(a, at);
     a->n_used--;
     a->blocks[at].is_used = false;
-    if (!a->blocks[at + 1].is_used) drop(a, at + 1);
-    if (at != 0 && !a->blocks[at - 1].is_used) drop(a, at);
+    if (!a->blocks[at + 1].is_used) remove_entry(a, at + 1);
+    if (at != 0 && !a->blocks[at - 1].is_used) remove_entry(a, at);
 }
 
 /* If the array is full, the block keeps the surplus; the same happens on every PE. */
 static void shrink(struct ch_arena *a, size_t at, size_t need)
 {
     const size_t end = a->blocks[at].offset + need;
-    const size_t surplus = bytes_of(a, at) - need;
+    const size_t surplus = block_bytes(a, at) - need;
 
     if (surplus == 0) return;
     if (!a->blocks[at + 1].is_used)
@@ -217,15 +217,15 @@ bool ch_arena_resize(struct ch_arena *a, size_t offset, size_t bytes)
 {
     const size_t need = round_up(bytes, CH_ARENA_GRANULE);
     const size_t at = index_of(a, offset);
-    const size_t have = bytes_of(a, at);
+    const size_t have = block_bytes(a, at);
 
     if (need <= have) {
         shrink(a, at, need);
         return true;
     }
-    if (a->blocks[at + 1].is_used || have + bytes_of(a, at + 1) < need) return false;
-    if (have + bytes_of(a, at + 1) == need)
-        drop(a, at + 1);
+    if (a->blocks[at + 1].is_used || have + block_bytes(a, at + 1) < need) return false;
+    if (have + block_bytes(a, at + 1) == need)
+        remove_entry(a, at + 1);
     else
         a->blocks[at + 1].offset = offset + need;
     count_used(a, need - have);
@@ -238,8 +238,8 @@ size_t ch_arena_largest(const struct ch_arena *a, size_t ceiling)
 
     for (size_t at = 0; at < a->n_blocks; at++) {
         if (a->blocks[at].is_used) continue;
-        if (at + 1 == a->n_blocks) tail += bytes_of(a, at);
-        if (bytes_of(a, at) > largest) largest = bytes_of(a, at);
+        if (at + 1 == a->n_blocks) tail += block_bytes(a, at);
+        if (block_bytes(a, at) > largest) largest = block_bytes(a, at);
     }
     return tail > largest ? tail : largest;
 }
@@ -274,7 +274,7 @@ chorus_status ch_arena_check(const struct ch_arena *a)
         if (!b->is_used && !b[1].is_used)
             return CH_FAIL(CHORUS_ERR_STATE, "free heap blocks at %zu and %zu are not one",
                            b->offset, b[1].offset);
-        if (b->is_used) n_used++, used_bytes += bytes_of(a, at);
+        if (b->is_used) n_used++, used_bytes += block_bytes(a, at);
     }
     return check_totals(a, n_used, used_bytes);
 }

@@ -20,7 +20,7 @@
 enum progress { NOTHING, HAS, BOUND, MAPPED };
 
 /* The reason why PE pe prevents multicast; null: it does not. */
-static const char *obstacle(const struct ch_data_peer *peers, uint32_t pe)
+static const char *find_obstacle(const struct ch_data_peer *peers, uint32_t pe)
 {
     if (!peers[pe].wants_multicast) return "did not ask for it";
     if (!peers[pe].device.has_multicast) return "has a GPU without it";
@@ -30,7 +30,7 @@ static const char *obstacle(const struct ch_data_peer *peers, uint32_t pe)
     return NULL;
 }
 
-bool ch_multicast_serves(const struct ch_data_peer *peers, uint32_t n)
+bool ch_multicast_is_possible(const struct ch_data_peer *peers, uint32_t n)
 {
     bool is_wanted = false;
 
@@ -38,7 +38,7 @@ bool ch_multicast_serves(const struct ch_data_peer *peers, uint32_t n)
         is_wanted = is_wanted || peers[pe].wants_multicast;
     if (n == 1 || !is_wanted) return false;
     for (uint32_t pe = 0; pe < n; pe++) {
-        const char *why = obstacle(peers, pe);
+        const char *why = find_obstacle(peers, pe);
 
         if (why == NULL) continue;
         CH_LOG(INFO, "no multicast in hardware: PE %u %s", pe, why);
@@ -49,7 +49,7 @@ bool ch_multicast_serves(const struct ch_data_peer *peers, uint32_t n)
 }
 
 /* Send PE 0's object to the others; all PEs must send a descriptor. */
-static chorus_status hand_out(const struct ch_data *data, int fd, uint64_t *object)
+static chorus_status send_object(const struct ch_data *data, int fd, uint64_t *object)
 {
     int *fds = malloc(data->n * sizeof(*fds));
     chorus_status st;
@@ -69,8 +69,8 @@ static chorus_status hand_out(const struct ch_data *data, int fd, uint64_t *obje
 }
 
 /* The object, with the devices of all PEs added. */
-static chorus_status get(const struct ch_data *data, size_t bytes, uint64_t *object,
-                         enum progress *progress)
+static chorus_status create_object(const struct ch_data *data, size_t bytes, uint64_t *object,
+                                   enum progress *progress)
 {
     int fd = -1;
     chorus_status st =
@@ -80,7 +80,7 @@ static chorus_status get(const struct ch_data *data, size_t bytes, uint64_t *obj
     if (data->me == 0 && st == CHORUS_OK) *progress = HAS;
     st = ch_data_vote(data, st);
     if (st == CHORUS_OK) {
-        st = hand_out(data, data->me == 0 ? fd : data->spare_fd, object);
+        st = send_object(data, data->me == 0 ? fd : data->spare_fd, object);
         if (st == CHORUS_OK) {
             *progress = HAS;
             st = ch_device_multicast_join(data->device, *object);
@@ -91,8 +91,8 @@ static chorus_status get(const struct ch_data *data, size_t bytes, uint64_t *obj
     return st;
 }
 
-static void undo(const struct ch_data *data, const struct ch_chunk *chunk,
-                 enum progress progress)
+static void undo_progress(const struct ch_data *data, const struct ch_chunk *chunk,
+                          enum progress progress)
 {
     const size_t bytes = chunk->hi - chunk->lo;
 
@@ -111,7 +111,7 @@ static chorus_status make_multicast(const struct ch_data *data, struct ch_chunk 
     enum progress progress = NOTHING;
     chorus_status st;
 
-    CH_TRY_GOTO(st, get(data, bytes, &chunk->multicast, &progress), out_undo);
+    CH_TRY_GOTO(st, create_object(data, bytes, &chunk->multicast, &progress), out_undo);
     st = ch_device_multicast_bind(device, chunk->multicast, memory, bytes);
     if (st == CHORUS_OK) progress = BOUND;
     CH_TRY_GOTO(st, ch_data_vote(data, st), out_undo);
@@ -121,13 +121,13 @@ static chorus_status make_multicast(const struct ch_data *data, struct ch_chunk 
     return CHORUS_OK;
 
 out_undo:
-    undo(data, chunk, progress);
+    undo_progress(data, chunk, progress);
     return st;
 }
 
 void ch_multicast_undo(const struct ch_data *data, const struct ch_chunk *chunk)
 {
-    undo(data, chunk, MAPPED);
+    undo_progress(data, chunk, MAPPED);
 }
 
 /* --- chunks ------------------------------------------------------------------------------- */
@@ -215,8 +215,9 @@ static chorus_status map_everywhere(const struct ch_data *data, size_t lo, size_
 }
 
 /* `created` says whether this PE has made its chunk, and offers it. */
-static chorus_status share(const struct ch_data *data, const struct ch_chunk *chunk,
-                           chorus_status created, const struct offer *mine, bool by_fabric)
+static chorus_status share_chunk(const struct ch_data *data, const struct ch_chunk *chunk,
+                                 chorus_status created, const struct offer *mine,
+                                 bool by_fabric)
 {
     const struct ch_vote vote = {"heap on GPUs", created, mine, sizeof(*mine)};
     struct offer *all = malloc(data->n * sizeof(*all));
@@ -236,12 +237,13 @@ out_all:
 }
 
 /* Map the chunk of every segment here, and with multicast also the address for all of them. */
-static chorus_status join(const struct ch_data *data, struct ch_chunk *chunk,
-                          chorus_status created, const struct offer *mine, bool by_fabric)
+static chorus_status share_with_multicast(const struct ch_data *data, struct ch_chunk *chunk,
+                                          chorus_status created, const struct offer *mine,
+                                          bool by_fabric)
 {
     chorus_status st;
 
-    CH_TRY(share(data, chunk, created, mine, by_fabric));
+    CH_TRY(share_chunk(data, chunk, created, mine, by_fabric));
     if (!data->has_multicast) return CHORUS_OK;
     st = make_multicast(data, chunk, mine->handle);
     if (st != CHORUS_OK) ch_data_unmap(data, data->n, chunk->lo, chunk->hi);
@@ -249,7 +251,7 @@ static chorus_status join(const struct ch_data *data, struct ch_chunk *chunk,
 }
 
 /* Room in the list for one more. */
-static chorus_status make_room(struct ch_data *data)
+static chorus_status grow_chunks(struct ch_data *data)
 {
     struct ch_chunk *chunks =
         realloc(data->chunks, (data->n_chunks + 1) * sizeof(*data->chunks));
@@ -260,10 +262,11 @@ static chorus_status make_room(struct ch_data *data)
 }
 
 /* What was created is this PE's part. Only the mappings keep it. */
-static chorus_status add(struct ch_data *data, struct ch_chunk *chunk, chorus_status created,
-                         const struct offer *mine, bool by_fabric)
+static chorus_status share_and_release(struct ch_data *data, struct ch_chunk *chunk,
+                                       chorus_status created, const struct offer *mine,
+                                       bool by_fabric)
 {
-    const chorus_status st = join(data, chunk, created, mine, by_fabric);
+    const chorus_status st = share_with_multicast(data, chunk, created, mine, by_fabric);
 
     if (created == CHORUS_OK) {
         ch_device_release(data->device, mine->handle);
@@ -285,12 +288,12 @@ chorus_status ch_data_add_chunk(struct ch_data *data, size_t lo, size_t hi)
 {
     struct ch_chunk chunk = {.lo = lo, .hi = hi};
     struct offer mine = no_offer();
-    chorus_status created = make_room(data);
+    chorus_status created = grow_chunks(data);
 
     if (created == CHORUS_OK)
         created =
             ch_device_create(data->device, hi - lo, data->by_fabric, &mine.handle, &mine.pass);
-    CH_TRY(add(data, &chunk, created, &mine, data->by_fabric));
+    CH_TRY(share_and_release(data, &chunk, created, &mine, data->by_fabric));
     data->chunks[data->n_chunks++] = chunk;
     return CHORUS_OK;
 }
@@ -307,11 +310,11 @@ chorus_status ch_data_adopt(struct ch_data *data, size_t lo, size_t hi, void *ad
 {
     struct ch_chunk chunk = {.lo = lo, .hi = hi}, *there = chunk_at(data, lo);
     struct offer offer = no_offer();
-    chorus_status taken = there == NULL ? make_room(data) : CHORUS_OK;
+    chorus_status taken = there == NULL ? grow_chunks(data) : CHORUS_OK;
 
     if (taken == CHORUS_OK)
-        taken = ch_device_take(data->device, addr, hi - lo, &offer.handle, &offer.pass);
-    CH_TRY(add(data, &chunk, taken, &offer, false));
+        taken = ch_device_retain(data->device, addr, hi - lo, &offer.handle, &offer.pass);
+    CH_TRY(share_and_release(data, &chunk, taken, &offer, false));
     if (there == NULL) there = &data->chunks[data->n_chunks++];
     *there = chunk;
     return CHORUS_OK;

@@ -37,8 +37,8 @@ chorus_status ch_data_grow(struct ch_data *data, size_t lo, size_t hi)
 }
 
 /* Make the layout of segments equal on all PEs, whatever their devices. */
-static void lay_out(struct ch_data *data, const struct ch_options *options,
-                    const struct ch_data_peer *peers)
+static void compute_layout(struct ch_data *data, const struct ch_options *options,
+                           const struct ch_data_peer *peers)
 {
     size_t memory = 0, n_others = 0, most; /* the other PEs of this process */
 
@@ -85,8 +85,8 @@ static chorus_status reserve(struct ch_data *data)
 }
 
 /* Create everything that needs no peer. */
-static chorus_status make_own(struct ch_data *data, const struct ch_data_peer *peers,
-                              void *door)
+static chorus_status create_local_parts(struct ch_data *data, const struct ch_data_peer *peers,
+                                        void *door)
 {
     CH_TRY(ch_device_open(&peers[data->me].device, &data->device));
     for (uint32_t pe = 0; pe < data->n; pe++)
@@ -177,10 +177,10 @@ chorus_status ch_data_open(struct ch_boot *boot, const struct ch_options *option
     data->n = boot->n;
     data->spare_fd = own.fd;
     (void)pthread_mutex_init(&data->sync_lock, NULL);
-    data->has_multicast = ch_multicast_serves(peers, data->n);
-    lay_out(data, options, peers);
+    data->has_multicast = ch_multicast_is_possible(peers, data->n);
+    compute_layout(data, options, peers);
     st = allocate(data, peers);
-    if (st == CHORUS_OK) st = make_own(data, peers, own.door);
+    if (st == CHORUS_OK) st = create_local_parts(data, peers, own.door);
     CH_TRY_GOTO(st, agree_on_start(data, options, st), out_close);
     CH_TRY_GOTO(st, ch_data_add_chunk(data, 0, data->sync_bytes), out_close);
     ch_arena_grow(&data->sync, data->sync_bytes);

@@ -36,7 +36,7 @@ chorus_status ch_heap_no_room(const struct ch_heap *heap, size_t bytes_asked, co
                    why);
 }
 
-static chorus_status compare(const struct demand *all, uint32_t n)
+static chorus_status compare_demands(const struct demand *all, uint32_t n)
 {
     for (uint32_t pe = 1; pe < n; pe++)
         if (all[pe].bytes_asked != all[0].bytes_asked || all[pe].limit != all[0].limit)
@@ -50,16 +50,16 @@ static chorus_status compare(const struct demand *all, uint32_t n)
 }
 
 /* Does every PE have the memory? Then `all` contains the answers of all PEs. */
-static chorus_status agree(struct ch_heap *heap, const struct demand *mine,
-                           chorus_status has_it, struct demand *all)
+static chorus_status vote_on_growth(struct ch_heap *heap, const struct demand *mine,
+                                    chorus_status has_it, struct demand *all)
 {
     const struct ch_vote vote = {"growth", has_it, mine, sizeof(*mine)};
 
     CH_TRY(ch_boot_vote(heap->boot, &vote, all));
-    return compare(all, heap->n);
+    return compare_demands(all, heap->n);
 }
 
-static uint32_t n_near(const struct ch_heap *heap)
+static uint32_t count_near(const struct ch_heap *heap)
 {
     uint32_t n = 0;
 
@@ -70,9 +70,9 @@ static uint32_t n_near(const struct ch_heap *heap)
 
 /* All PEs of this host grow by the same size, so PEs with their own control group may get less
  * than they could. */
-static chorus_status foresee(struct ch_heap *heap, size_t bytes)
+static chorus_status check_memory_left(struct ch_heap *heap, size_t bytes)
 {
-    const uint32_t n = n_near(heap);
+    const uint32_t n = count_near(heap);
     struct ch_memory memory;
 
     if (ch_arena_reserve(&heap->arena) != CHORUS_OK)
@@ -120,14 +120,15 @@ static chorus_status commit_own(const struct ch_heap *heap, size_t lo, size_t hi
     return st;
 }
 
-static chorus_status learn_all(const struct ch_heap *heap, size_t lo, size_t hi,
-                               const struct demand *all)
+static chorus_status add_peer_keys(const struct ch_heap *heap, size_t lo, size_t hi,
+                                   const struct demand *all)
 {
     const size_t at = heap->layout.symmetric_offset + lo;
 
-    for (uint32_t pe = 0; pe < heap->n && heap->registration.learn != NULL; pe++)
-        CH_TRY(heap->registration.learn(heap->registration.self, pe,
-                                        ch_heap_home(heap, pe) + at, hi - lo, all[pe].key));
+    for (uint32_t pe = 0; pe < heap->n && heap->registration.add_peer_key != NULL; pe++)
+        CH_TRY(heap->registration.add_peer_key(heap->registration.self, pe,
+                                               ch_heap_base_at_owner(heap, pe) + at, hi - lo,
+                                               all[pe].key));
     return CHORUS_OK;
 }
 
@@ -141,13 +142,13 @@ static chorus_status commit_all(struct ch_heap *heap, size_t lo, size_t hi, stru
 
     if (heap->data != NULL) return ch_data_grow(heap->data, lo, hi);
     made = commit_own(heap, lo, hi, &mine->key);
-    st = agree(heap, mine, made, all);
+    st = vote_on_growth(heap, mine, made, all);
     if (st != CHORUS_OK && made == CHORUS_OK) {
         if (heap->registration.detach != NULL)
             heap->registration.detach(heap->registration.self, own->base + base + lo);
         ch_segment_decommit(own, base + lo, base + hi);
     }
-    return st == CHORUS_OK ? learn_all(heap, lo, hi, all) : st;
+    return st == CHORUS_OK ? add_peer_keys(heap, lo, hi, all) : st;
 }
 
 static chorus_status grow_to(struct ch_heap *heap, size_t next, size_t bytes_asked,
@@ -156,7 +157,7 @@ static chorus_status grow_to(struct ch_heap *heap, size_t next, size_t bytes_ask
     const size_t old = heap->arena.limit;
     struct demand mine = {bytes_asked, next, 0};
 
-    CH_TRY(agree(heap, &mine, foresee(heap, next - old), all));
+    CH_TRY(vote_on_growth(heap, &mine, check_memory_left(heap, next - old), all));
     if (next == old) return CHORUS_OK; /* only the data structures had to grow */
     CH_TRY(commit_all(heap, old, next, &mine, all));
     ch_arena_grow(&heap->arena, next);
@@ -200,11 +201,11 @@ static chorus_status adopt_at(struct ch_heap *heap, size_t lo, size_t bytes, voi
         has_room = ch_heap_no_room(heap, bytes, "free some, or raise CHORUS_HEAP_MAX");
     else if (ch_arena_reserve(&heap->arena) != CHORUS_OK)
         has_room = CHORUS_ERR_SYSTEM;
-    CH_TRY(agree(heap, &mine, has_room, all));
+    CH_TRY(vote_on_growth(heap, &mine, has_room, all));
     CH_TRY(ch_data_adopt(heap->data, at, at + bytes, addr));
     if (lo != heap->arena.limit) return CHORUS_OK; /* which has the block from before */
     ch_arena_grow(&heap->arena, lo + bytes);
-    ch_arena_take_last(&heap->arena, bytes);
+    ch_arena_use_last(&heap->arena, bytes);
     __atomic_store_n(&heap->extent.committed_bytes, lo + bytes, __ATOMIC_RELAXED);
     return CHORUS_OK;
 }

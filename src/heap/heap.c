@@ -9,7 +9,7 @@
 
 /* The request exceeds the limit of the heap; to raise the limit only helps if there is
  * memory. */
-static chorus_status refuse(const struct ch_heap *heap, size_t bytes)
+static chorus_status fail_over_limit(const struct ch_heap *heap, size_t bytes)
 {
     struct ch_memory memory;
     size_t has;
@@ -33,7 +33,7 @@ chorus_status ch_heap_alloc(struct ch_heap *heap, size_t align, size_t bytes, vo
         *ptr_out = NULL;
         return CHORUS_OK;
     }
-    if (bytes > most) return refuse(heap, bytes);
+    if (bytes > most) return fail_over_limit(heap, bytes);
     while (!ch_arena_alloc(&heap->arena, align, bytes, &offset)) {
         const size_t limit = ch_arena_limit_for(&heap->arena, 0, align, bytes);
 
@@ -117,7 +117,8 @@ chorus_status ch_heap_free(struct ch_heap *heap, void *ptr)
     return CHORUS_OK;
 }
 
-static chorus_status move(const struct ch_heap *heap, void *dst, const void *src, size_t bytes)
+static chorus_status copy_data(const struct ch_heap *heap, void *dst, const void *src,
+                               size_t bytes)
 {
     if (heap->data != NULL) return ch_device_copy(heap->data->device, dst, src, bytes);
     memcpy(dst, src, bytes);
@@ -136,14 +137,14 @@ chorus_status ch_heap_realloc(struct ch_heap *heap, void *ptr, size_t bytes, voi
         *ptr_out = NULL;
         return CHORUS_OK;
     }
-    if (bytes > heap->symmetric_bytes) return refuse(heap, bytes);
+    if (bytes > heap->symmetric_bytes) return fail_over_limit(heap, bytes);
     if (ch_arena_resize(&heap->arena, offset, bytes)) {
         *ptr_out = ptr;
         return CHORUS_OK;
     }
     CH_TRY(ch_heap_alloc(heap, CH_ARENA_GRANULE, bytes, &moved));
     /* A block that can be resized in place was resized above: this one moves. */
-    CH_TRY(move(heap, moved, ptr, old_bytes));
+    CH_TRY(copy_data(heap, moved, ptr, old_bytes));
     ch_arena_free(&heap->arena, offset);
     *ptr_out = moved;
     return CHORUS_OK;
@@ -298,7 +299,7 @@ uint32_t ch_heap_n_pes(const struct ch_heap *heap)
     return heap->n;
 }
 
-char *ch_heap_home(const struct ch_heap *heap, uint32_t pe)
+char *ch_heap_base_at_owner(const struct ch_heap *heap, uint32_t pe)
 {
     return (char *)(uintptr_t)heap->homes[pe];
 }
@@ -357,9 +358,9 @@ struct ch_record *ch_heap_record(const struct ch_heap *heap, uint32_t pe)
     return base == NULL ? NULL : (struct ch_record *)(void *)(base + CH_DOOR_BYTES);
 }
 
-char *ch_heap_record_home(const struct ch_heap *heap, uint32_t pe)
+char *ch_heap_record_at_owner(const struct ch_heap *heap, uint32_t pe)
 {
-    return ch_heap_home(heap, pe) + CH_DOOR_BYTES;
+    return ch_heap_base_at_owner(heap, pe) + CH_DOOR_BYTES;
 }
 
 bool ch_heap_is_mapped(const struct ch_heap *heap, uint32_t pe)

@@ -57,8 +57,8 @@ void ch_heap_close(struct ch_heap *heap); /* undoes open; null is a no-op; not c
 struct ch_heap_registration {
     chorus_status (*attach)(void *self, void *base, size_t bytes, uint64_t *key_out);
     void (*detach)(void *self, void *base);
-    chorus_status (*learn)(void *self, uint32_t pe, const char *there, size_t bytes,
-                           uint64_t key);
+    chorus_status (*add_peer_key)(void *self, uint32_t pe, const char *there, size_t bytes,
+                                  uint64_t key);
     void *self;
 };
 
@@ -87,7 +87,7 @@ CH_MUST_CHECK chorus_status ch_heap_realloc(struct ch_heap *heap, void *ptr, siz
  * Of a heap on GPUs: memory that the program has mapped on the GPU, whole granules, becomes an
  * object at the end of the heap, too, until it is disowned. The addresses of what was disowned
  * serve only memory of as many bytes. Collective; disown is not, but no PE uses the object
- * then. As ch_device_take; ERR_NOMEM, ERR_ARG if PEs differ in bytes.
+ * then. As ch_device_retain; ERR_NOMEM, ERR_ARG if PEs differ in bytes.
  */
 CH_MUST_CHECK chorus_status ch_heap_adopt(struct ch_heap *heap, void *addr, size_t bytes,
                                           void **object_out);
@@ -156,7 +156,7 @@ uint32_t ch_heap_me(const struct ch_heap *heap);
 uint32_t ch_heap_n_pes(const struct ch_heap *heap);
 
 /* The address at which PE pe itself has mapped its segment. */
-char *ch_heap_home(const struct ch_heap *heap, uint32_t pe);
+char *ch_heap_base_at_owner(const struct ch_heap *heap, uint32_t pe);
 /* The address at which PE pe's segment, with its doorbell, is mapped here; null: it is not
  * mapped. Any local address of this PE's segment plus (base of pe - base of me) is the same
  * offset on pe. */
@@ -181,7 +181,7 @@ struct ch_door *ch_heap_door(const struct ch_heap *heap, uint32_t pe);
 /* The record of a PE's calls; null if the PE is not mapped. */
 struct ch_record *ch_heap_record(const struct ch_heap *heap, uint32_t pe);
 /* The address at which PE pe itself has its record. */
-char *ch_heap_record_home(const struct ch_heap *heap, uint32_t pe);
+char *ch_heap_record_at_owner(const struct ch_heap *heap, uint32_t pe);
 bool ch_heap_is_mapped(const struct ch_heap *heap, uint32_t pe);
 
 void ch_heap_info_get(const struct ch_heap *heap, struct ch_heap_info *out);

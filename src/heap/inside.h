@@ -67,7 +67,7 @@ bool ch_arena_alloc_from(struct ch_arena *a, size_t from, size_t align, size_t b
                          size_t *offset_out);
 /* The last so many bytes below the limit, a multiple of the granule, all of them free. After
  * ch_arena_reserve. */
-void ch_arena_take_last(struct ch_arena *a, size_t bytes);
+void ch_arena_use_last(struct ch_arena *a, size_t bytes);
 size_t ch_arena_limit_for(const struct ch_arena *a, size_t from, size_t align, size_t bytes);
 
 /* The kind of an offset below limit. In all cases *start_out and *bytes_out describe the block
@@ -188,7 +188,7 @@ void ch_data_sync_free(struct ch_data *data, void *ptr);
  */
 
 /* Does every PE request multicast, on a device that supports it and that no other PE uses? */
-bool ch_multicast_serves(const struct ch_data_peer *peers, uint32_t n);
+bool ch_multicast_is_possible(const struct ch_data_peer *peers, uint32_t n);
 
 /* Remove the object of this chunk from this PE. */
 void ch_multicast_undo(const struct ch_data *data, const struct ch_chunk *chunk);

@@ -82,7 +82,7 @@ static chorus_status connect_peers(struct ch_heap *heap, const struct greeting *
             ch_segment_share(&heap->layout, (char *)(uintptr_t)all[pe].base,
                              &heap->segments[pe]);
     }
-    ch_segment_disclaim(&heap->segments[heap->me], heap->n - n_here);
+    ch_segment_drop_users(&heap->segments[heap->me], heap->n - n_here);
     /* All PEs get the same result: one process contains all PEs, or it does not. */
     if (n_same == heap->n) return CHORUS_OK;
 
@@ -100,7 +100,7 @@ out_fds:
 }
 
 /* Create everything that needs no peer. */
-static chorus_status make_own(struct ch_heap *heap)
+static chorus_status create_local_parts(struct ch_heap *heap)
 {
     struct ch_segment *const own = &heap->segments[heap->me];
 
@@ -161,7 +161,7 @@ static chorus_status open_data(struct ch_heap *heap, const struct ch_options *op
 }
 
 /* May the heap be in host memory instead? */
-static bool can_do_without(chorus_status st, const struct ch_options *options)
+static bool may_use_host_memory(chorus_status st, const struct ch_options *options)
 {
     return options->heap == CHORUS_HEAP_auto && st != CHORUS_ERR_ABORTED &&
            st != CHORUS_ERR_TIMEOUT;
@@ -174,11 +174,11 @@ static chorus_status use_gpus(struct ch_heap *heap, const struct ch_options *opt
 
     if (st == CHORUS_OK) {
         st = open_data(heap, options, all, peers);
-        if (st == CHORUS_OK || !can_do_without(st, options)) return st;
+        if (st == CHORUS_OK || !may_use_host_memory(st, options)) return st;
         CH_LOG(WARN, "objects are in host memory, though every PE has a GPU: %s",
                ch_error_message());
     } else {
-        if (!can_do_without(st, options)) return st;
+        if (!may_use_host_memory(st, options)) return st;
         CH_LOG(INFO, "objects are in host memory: %s", ch_error_message());
     }
     ch_error_forget();
@@ -201,7 +201,7 @@ static chorus_status place_objects(struct ch_heap *heap, const struct ch_options
     return st;
 }
 
-static chorus_status meet(struct ch_heap *heap, const struct ch_options *options)
+static chorus_status exchange_greetings(struct ch_heap *heap, const struct ch_options *options)
 {
     struct greeting mine, *all = malloc(heap->n * sizeof(*all));
     struct ch_vote greet = {"heap", CHORUS_OK, &mine, sizeof(mine)},
@@ -210,12 +210,13 @@ static chorus_status meet(struct ch_heap *heap, const struct ch_options *options
 
     if (all == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the data of %u PEs", heap->n);
-    greet.mine = make_own(heap);
+    greet.mine = create_local_parts(heap);
     mine = greeting_of(heap);
     st = ch_boot_vote(heap->boot, &greet, all);
     if (st == CHORUS_OK) st = check_greetings(heap, all);
     if (st != CHORUS_OK) {
-        ch_segment_disclaim(&heap->segments[heap->me], heap->n - 1); /* no other PE shares it */
+        ch_segment_drop_users(&heap->segments[heap->me],
+                              heap->n - 1); /* no other PE shares it */
         goto out_all;
     }
     for (uint32_t pe = 0; pe < heap->n; pe++)
@@ -245,7 +246,7 @@ chorus_status ch_heap_open(struct ch_boot *boot, const struct ch_options *option
     heap->segments = calloc(boot->n, sizeof(*heap->segments));
     heap->homes = calloc(boot->n, sizeof(*heap->homes));
     st = heap->segments != NULL && heap->homes != NULL
-             ? meet(heap, options)
+             ? exchange_greetings(heap, options)
              : CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", boot->n);
     if (st != CHORUS_OK) {
         ch_heap_close(heap);

@@ -31,7 +31,7 @@ static size_t memory_of_machine(void)
 }
 
 /* The free bytes `has`, less the part of `limit` that is left to others. */
-static uint64_t after_spare(uint64_t limit, uint64_t has)
+static uint64_t subtract_spare(uint64_t limit, uint64_t has)
 {
     return has > limit / SPARE_PARTS ? has - limit / SPARE_PARTS : 0;
 }
@@ -42,22 +42,23 @@ static uint64_t left_of_machine(const char *root)
     uint64_t total_kib, has_kib;
 
     (void)snprintf(path, sizeof(path), "%s/proc/meminfo", root);
-    if (!ch_number_in(path, "MemTotal", &total_kib) ||
-        !ch_number_in(path, "MemAvailable", &has_kib))
+    if (!ch_read_number_in_file(path, "MemTotal", &total_kib) ||
+        !ch_read_number_in_file(path, "MemAvailable", &has_kib))
         return UINT64_MAX; /* the system has no such file */
-    return after_spare(total_kib * 1024, has_kib * 1024);
+    return subtract_spare(total_kib * 1024, has_kib * 1024);
 }
 
 /* Pages that the system would drop from its file cache first; shared memory is not among
  * them. */
-static uint64_t cached_in(const struct ch_cgroup *group)
+static uint64_t cached_bytes_of(const struct ch_cgroup *group)
 {
     uint64_t inactive = 0, active = 0;
 
-    (void)ch_cgroup_number(group, "memory.stat",
-                           group->is_v1 ? "total_inactive_file" : "inactive_file", &inactive);
-    (void)ch_cgroup_number(group, "memory.stat",
-                           group->is_v1 ? "total_active_file" : "active_file", &active);
+    (void)ch_cgroup_read_number(group, "memory.stat",
+                                group->is_v1 ? "total_inactive_file" : "inactive_file",
+                                &inactive);
+    (void)ch_cgroup_read_number(group, "memory.stat",
+                                group->is_v1 ? "total_active_file" : "active_file", &active);
     return inactive + active;
 }
 
@@ -65,14 +66,14 @@ static uint64_t left_of_group(const struct ch_cgroup *group)
 {
     uint64_t limit, used, cached;
 
-    if (!ch_cgroup_number(group, group->is_v1 ? "memory.limit_in_bytes" : "memory.max", "",
-                          &limit) ||
-        !ch_cgroup_number(group, group->is_v1 ? "memory.usage_in_bytes" : "memory.current", "",
-                          &used))
+    if (!ch_cgroup_read_number(group, group->is_v1 ? "memory.limit_in_bytes" : "memory.max", "",
+                               &limit) ||
+        !ch_cgroup_read_number(group, group->is_v1 ? "memory.usage_in_bytes" : "memory.current",
+                               "", &used))
         return UINT64_MAX; /* there is no limit */
-    cached = cached_in(group);
+    cached = cached_bytes_of(group);
     used = used > cached ? used - cached : 0;
-    return used > limit ? 0 : after_spare(limit, limit - used);
+    return used > limit ? 0 : subtract_spare(limit, limit - used);
 }
 
 void ch_memory_left(const char *root, struct ch_memory *out)
@@ -82,7 +83,7 @@ void ch_memory_left(const char *root, struct ch_memory *out)
     bool is_there = ch_cgroup_find(root, "memory", &group);
 
     (void)snprintf(out->of, sizeof(out->of), "the machine");
-    for (; is_there; is_there = ch_cgroup_up(&group)) {
+    for (; is_there; is_there = ch_cgroup_to_parent(&group)) {
         const uint64_t left = left_of_group(&group);
 
         if (left >= least) continue;
@@ -168,7 +169,7 @@ static bool map_at(const struct ch_layout *layout, char *base, int fd)
                 MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) != MAP_FAILED;
 }
 
-static chorus_status no_addresses(const struct ch_layout *layout)
+static chorus_status fail_without_addresses(const struct ch_layout *layout)
 {
     const int error = errno;
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
@@ -199,11 +200,11 @@ static chorus_status map_range(const struct ch_layout *layout, const int *fds, u
         CH_TRY(map_range(layout, fds, lo, middle, segments));
         return map_range(layout, fds, middle, hi, segments);
     }
-    if (base == NULL) return no_addresses(layout);
+    if (base == NULL) return fail_without_addresses(layout);
     for (uint32_t pe = lo; pe < hi; pe++)
         segments[pe] = (struct ch_segment){base + (pe - lo) * bytes, bytes, -1, 0};
     for (uint32_t pe = lo; pe < hi; pe++)
-        if (!map_at(layout, segments[pe].base, fds[pe])) return no_addresses(layout);
+        if (!map_at(layout, segments[pe].base, fds[pe])) return fail_without_addresses(layout);
     /* Exclude the mapping from this PE's core file: the core files of all PEs contain each
      * segment once, that of its PE. */
     (void)madvise(base, (hi - lo) * bytes, MADV_DONTDUMP);
@@ -226,16 +227,16 @@ static chorus_status map_own(const struct ch_layout *layout, int fd,
 {
     char *const base = reserve(layout, CH_HEAP_ALIGN_MAX, layout->total_bytes);
 
-    if (base == NULL) return no_addresses(layout);
+    if (base == NULL) return fail_without_addresses(layout);
     *segment_out = (struct ch_segment){base, layout->total_bytes, fd, 1};
     if (map_at(layout, base, fd)) return CHORUS_OK;
     (void)munmap(base, layout->total_bytes);
-    return no_addresses(layout);
+    return fail_without_addresses(layout);
 }
 
 /* Peers store to sync memory before its PE does, and would otherwise place its pages on their
  * NUMA node. A system without nodes, or one that refuses, only loses time. */
-static void stay_near(const struct ch_segment *segment)
+static void prefer_own_numa_node(const struct ch_segment *segment)
 {
     enum { LONG_BITS = 8 * sizeof(unsigned long) };
     unsigned long nodes[NODES_MAX / LONG_BITS] = {0};
@@ -259,7 +260,7 @@ chorus_status ch_segment_create(const struct ch_layout *layout, uint32_t users,
         return CH_FAIL(CHORUS_ERR_SYSTEM, "memfd_create for the heap failed: %s",
                        strerror(errno));
     CH_TRY_GOTO(st, map_own(layout, fd, &made), out_fd);
-    stay_near(&made);
+    prefer_own_numa_node(&made);
     error = ch_segment_commit(&made, 0, CH_DOOR_BYTES);
     if (error == 0)
         error = ch_segment_extend(&made, CH_HEAD_BYTES); /* created when calls are made */
@@ -280,7 +281,7 @@ out_fd:
 }
 
 /* This PE is one of the users: the count does not reach 0 here. */
-void ch_segment_disclaim(const struct ch_segment *segment, uint32_t users)
+void ch_segment_drop_users(const struct ch_segment *segment, uint32_t users)
 {
     if (segment->base == NULL) return;
     __atomic_fetch_sub(&((struct head *)(void *)segment->base)->users, users, __ATOMIC_RELAXED);

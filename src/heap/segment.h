@@ -42,11 +42,11 @@ void ch_layout_init(struct ch_layout *layout, size_t symmetric_bytes, size_t syn
                     uint32_t n_pes);
 
 /* Create this PE's own segment: its doorbell is committed and zero. `users` PEs of this process
- * will close the mapping: this one and those that share it. ch_segment_disclaim corrects a
+ * will close the mapping: this one and those that share it. ch_segment_drop_users corrects a
  * number that is too large. */
 CH_MUST_CHECK chorus_status ch_segment_create(const struct ch_layout *layout, uint32_t users,
                                               struct ch_segment *segment_out);
-void ch_segment_disclaim(const struct ch_segment *segment, uint32_t users);
+void ch_segment_drop_users(const struct ch_segment *segment, uint32_t users);
 
 /* Use the mapping of a peer in the same process, at its address; this PE is one of the peer's
  * `users`. */

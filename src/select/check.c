@@ -53,7 +53,7 @@ static uint64_t offers_of(chorus_coll coll, uint32_t needs, uint32_t reach)
 
 /* Needs that some machines of this class (null: any) may also meet: hosts have neither copy
  * engines nor multicast. */
-static uint32_t may_have(const char *machine)
+static uint32_t needs_of_some_machine(const char *machine)
 {
     const bool may_be_gpu = machine == NULL || strcmp(machine, "host") != 0;
 
@@ -77,7 +77,7 @@ static struct ch_space space_of(chorus_coll coll, chorus_type type,
 {
     const struct ch_range any = {0, UINT64_MAX}, some = {1, UINT64_MAX}, none = {0, 1};
     struct ch_space space = {
-        .offers = offers_within(type, serves->reach) | may_have(serves->machine),
+        .offers = offers_within(type, serves->reach) | needs_of_some_machine(serves->machine),
     };
 
     space.all = (struct ch_box){
@@ -142,7 +142,8 @@ static void number_words(struct word words[], size_t n, int side, struct ch_box 
     }
 }
 
-static void number_all(const struct ch_table *table, struct word words[], struct ch_box boxes[])
+static void number_all_words(const struct ch_table *table, struct word words[],
+                             struct ch_box boxes[])
 {
     size_t n = 0;
 
@@ -177,7 +178,7 @@ chorus_status ch_boxes_open(const struct ch_table *table, struct ch_boxes *out)
                     offers_of(rule->coll, rule->algo->needs, table->serves.reach)},
         };
     }
-    number_all(table, words, out->boxes);
+    number_all_words(table, words, out->boxes);
     free(words);
     for (uint32_t coll = 0; coll < CHORUS_COLL_COUNT; coll++)
         out->n_spaces[coll] = spaces_of((chorus_coll)coll, &table->serves, out->spaces[coll]);
@@ -194,7 +195,7 @@ void ch_boxes_close(struct ch_boxes *boxes)
 bool ch_box_within(const struct ch_space *space, const struct ch_rule *rule,
                    const struct ch_box *box, struct ch_box *part_out)
 {
-    const uint32_t absent = may_have(NULL) & ~may_have(rule->machine);
+    const uint32_t absent = needs_of_some_machine(NULL) & ~needs_of_some_machine(rule->machine);
 
     if ((rule->algo->needs & ~(space->offers & ~absent)) != 0) return false;
     for (int r = 0; r < CH_BOX_RANGES; r++)
@@ -227,25 +228,27 @@ uint32_t ch_box_partial(const struct ch_box *box, const struct ch_box *cell)
 
 /* --- the checks --------------------------------------------------------------------------- */
 
-static bool differ(const char *a, const char *b)
+static bool differ_if_given(const char *a, const char *b)
 {
     return a != NULL && b != NULL && strcmp(a, b) != 0;
 }
 
 /* Does rule i cover a request of the calls that the table serves? */
-static bool is_asked(const struct ch_boxes *b, size_t i)
+static bool covers_any_request(const struct ch_boxes *b, size_t i)
 {
     const struct ch_rule *rule = &b->table->rules[i], *serves = &b->table->serves;
     struct ch_box part;
 
-    if (differ(serves->machine, rule->machine) || differ(serves->gpu, rule->gpu)) return false;
+    if (differ_if_given(serves->machine, rule->machine) ||
+        differ_if_given(serves->gpu, rule->gpu))
+        return false;
     for (size_t s = 0; s < b->n_spaces[rule->coll]; s++)
         if (ch_box_within(&b->spaces[rule->coll][s], rule, &b->boxes[i], &part)) return true;
     return false;
 }
 
 /* Does rule `by` cover all requests that rule i covers? */
-static bool is_taken(const struct ch_boxes *b, size_t by, size_t i)
+static bool covers_rule(const struct ch_boxes *b, size_t by, size_t i)
 {
     const struct ch_rule *rule = &b->table->rules[i];
     struct ch_box part;
@@ -258,8 +261,8 @@ static bool is_taken(const struct ch_boxes *b, size_t by, size_t i)
     return true;
 }
 
-static chorus_status refuse(const struct ch_table *table, const struct ch_rule *rule,
-                            const char *what, const char *expected)
+static chorus_status refuse_rule(const struct ch_table *table, const struct ch_rule *rule,
+                                 const char *what, const char *expected)
 {
     return CH_FAIL(CHORUS_ERR_TABLE, "%s:%u:%u: %s; expected %s", table->path, rule->line,
                    rule->column, what, expected);
@@ -272,14 +275,14 @@ static chorus_status refuse_unreached(const struct ch_boxes *b, size_t i)
     char what[128] = "no request can reach this rule: those before it take all that it covers";
 
     for (size_t by = 0; by < i; by++) {
-        if (!is_taken(b, by, i)) continue;
+        if (!covers_rule(b, by, i)) continue;
         (void)snprintf(what, sizeof(what),
                        "no request can reach this rule: line %u takes all that it covers",
                        rules[by].line);
         break;
     }
-    return refuse(b->table, &rules[i], what,
-                  "a rule that some request is left for: remove it or move it up");
+    return refuse_rule(b->table, &rules[i], what,
+                       "a rule that some request is left for: remove it or move it up");
 }
 
 static chorus_status check_reach(const struct ch_boxes *b)
@@ -288,12 +291,12 @@ static chorus_status check_reach(const struct ch_boxes *b)
     size_t asked = 0, first;
     uint64_t looks;
 
-    while (asked < n_rules && is_asked(b, asked))
+    while (asked < n_rules && covers_any_request(b, asked))
         asked++;
     CH_TRY(ch_reach_find(b, asked, &first, &looks));
     if (first < asked) return refuse_unreached(b, first);
     if (asked < n_rules)
-        return refuse(
+        return refuse_rule(
             b->table, &b->table->rules[asked], "no request can have what this rule asks for",
             "types, operators and ranges that the collective and the algorithm allow");
     return CHORUS_OK;
@@ -313,7 +316,7 @@ static chorus_status check_last(const struct ch_boxes *b, chorus_coll coll)
                    ch_coll_names[coll]);
     for (size_t s = 0; s < b->n_spaces[coll]; s++)
         if (ch_box_partial(&b->boxes[last], &b->spaces[coll][s].all) != 0)
-            return refuse(
+            return refuse_rule(
                 table, &table->rules[last], what,
                 "a last rule without filters, whose algorithm needs nothing but put, or map in "
                 "a table that serves no network");

@@ -21,8 +21,8 @@ static enum ch_cell cell_of(enum ch_proto proto)
 }
 
 /* The values for the formulas of the plan's algorithm, except those of the hosts. */
-static void shape_of(const struct ch_request *request, const struct ch_plan *plan,
-                     struct ch_shape *shape_out)
+static void fill_shape(const struct ch_request *request, const struct ch_plan *plan,
+                       struct ch_shape *shape_out)
 {
     const size_t element = ch_type_bytes[request->type];
     const uint32_t n = request->pes;
@@ -53,7 +53,7 @@ static void shape_of(const struct ch_request *request, const struct ch_plan *pla
 
 /* The PEs of a request in blocks, one for each host, as equal as possible. Null if they are too
  * many; else memory that *nodes_out uses, to be freed. */
-static uint32_t *map_of(const struct ch_request *request, struct ch_nodes *nodes_out)
+static uint32_t *make_host_map(const struct ch_request *request, struct ch_nodes *nodes_out)
 {
     const uint32_t n = request->pes, count = request->nodes < n ? request->nodes : n;
     uint32_t *words = n > MAPPED_PES_MAX ? NULL : calloc(n + CH_NODES_WORDS(n), sizeof(*words));
@@ -116,14 +116,14 @@ static void write_formulas(const struct ch_request *request, const struct ch_pla
     const struct ch_algo *algo = plan->algo;
     const bool has_levels = (algo->needs & CH_NEED_nodes) != 0;
     struct ch_nodes nodes;
-    uint32_t *map = has_levels ? map_of(request, &nodes) : NULL;
+    uint32_t *map = has_levels ? make_host_map(request, &nodes) : NULL;
     struct ch_shape shape;
 
     if (has_levels && map == NULL) {
         (void)fprintf(out, "steps  %s\nwire   %s\n", algo->steps_text, algo->wire_text);
         return;
     }
-    shape_of(request, plan, &shape);
+    fill_shape(request, plan, &shape);
     shape.h = map != NULL ? &nodes : NULL;
     (void)fprintf(out, "steps  %s = %" PRIu64 "\n", algo->steps_text, algo->steps(&shape));
     (void)fprintf(out, "wire   %s = %" PRIu64 " %s\n", algo->wire_text, algo->wire(&shape),

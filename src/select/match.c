@@ -49,27 +49,27 @@ uint32_t ch_offers(chorus_type type, uint32_t reach, uint32_t facts)
     return offers;
 }
 
-static bool is_in(struct ch_range range, uint64_t value)
+static bool is_in_range(struct ch_range range, uint64_t value)
 {
     return value >= range.lo && (value < range.hi || range.hi == UINT64_MAX);
 }
 
-static bool is_word(const char *wanted, const char *found)
+static bool matches_word(const char *wanted, const char *found)
 {
     return wanted == NULL || strcmp(wanted, found) == 0;
 }
 
 enum ch_miss ch_rule_miss(const struct ch_rule *rule, const struct ch_request *request)
 {
-    if (!is_in(rule->bytes, request->bytes)) return CH_MISS_BYTES;
-    if (!is_in(rule->pes, request->pes)) return CH_MISS_PES;
-    if (!is_in(rule->nodes, request->nodes)) return CH_MISS_NODES;
+    if (!is_in_range(rule->bytes, request->bytes)) return CH_MISS_BYTES;
+    if (!is_in_range(rule->pes, request->pes)) return CH_MISS_PES;
+    if (!is_in_range(rule->nodes, request->nodes)) return CH_MISS_NODES;
     if ((rule->reach & request->reach) == 0) return CH_MISS_REACH;
     if ((rule->cores & request->cores) == 0) return CH_MISS_CORES;
     if ((rule->types >> request->type & 1u) == 0) return CH_MISS_TYPE;
     if ((rule->ops >> request->op & 1u) == 0) return CH_MISS_OP;
-    if (!is_word(rule->machine, request->machine)) return CH_MISS_MACHINE;
-    if (!is_word(rule->gpu, request->gpu)) return CH_MISS_GPU;
+    if (!matches_word(rule->machine, request->machine)) return CH_MISS_MACHINE;
+    if (!matches_word(rule->gpu, request->gpu)) return CH_MISS_GPU;
     if (rule->algo != NULL && (rule->algo->needs & ~request->offers) != 0) return CH_MISS_NEEDS;
     return CH_MISS_NONE;
 }

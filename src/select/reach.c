@@ -48,14 +48,15 @@ struct cell {
 };
 
 /* Remove the rules after the last one that is not yet known to be used; none may be left. */
-static void trim(const struct search *s, struct cell *cell)
+static void drop_reached_tail(const struct search *s, struct cell *cell)
 {
     while (cell->n > 0 && s->is_reached[cell->entries[cell->n - 1].rule])
         cell->n--;
 }
 
 /* Determine which rules of `from` matter in the cell. */
-static void collect(struct search *s, const struct entry from[], uint32_t n, struct cell *cell)
+static void collect_rules(struct search *s, const struct entry from[], uint32_t n,
+                          struct cell *cell)
 {
     cell->n = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -68,7 +69,7 @@ static void collect(struct search *s, const struct entry from[], uint32_t n, str
         cell->n++;
         if (e->partial == 0) break;
     }
-    trim(s, cell);
+    drop_reached_tail(s, cell);
 }
 
 /* --- faces -------------------------------------------------------------------------------- */
@@ -106,7 +107,7 @@ static void find_faces(struct cell *cell)
 }
 
 /* The next run of bits from *from_io on. */
-static bool next_run(uint64_t set, unsigned *from_io, struct ch_range *out)
+static bool next_bit_run(uint64_t set, unsigned *from_io, struct ch_range *out)
 {
     unsigned lo = *from_io, hi;
 
@@ -137,7 +138,7 @@ static int ranges_of(const struct ch_box *box, const struct ch_box *cell, int si
         return 1;
     }
     side -= CH_BOX_RANGES;
-    while (next_run(box->set[side] & cell->set[side], &from, &out[n]))
+    while (next_bit_run(box->set[side] & cell->set[side], &from, &out[n]))
         n++;
     return n;
 }
@@ -227,7 +228,7 @@ static chorus_status judge_faces(struct search *s, struct cell *cell)
     }
     cell->n = n;
     free(shows);
-    trim(s, cell);
+    drop_reached_tail(s, cell);
     return status;
 }
 
@@ -302,7 +303,7 @@ static chorus_status explore(struct search *s, const struct ch_box *box,
     int side;
 
     if (cell.entries == NULL) return NO_MEMORY;
-    collect(s, from, n, &cell);
+    collect_rules(s, from, n, &cell);
     find_faces(&cell);
     CH_TRY_GOTO(status, judge_faces(s, &cell), out_free);
     side = busiest_side(&cell);

@@ -17,7 +17,7 @@ enum { FIELDS = 4 }; /* coll, algo, proto, ctas */
 
 /* Split `text` at each `separator`, in place; returns the number of parts, at most `most` +
  * 1. */
-static size_t cut(char *text, char separator, char *parts[], size_t most)
+static size_t split_text(char *text, char separator, char *parts[], size_t most)
 {
     size_t n = 0;
 
@@ -31,8 +31,8 @@ static size_t cut(char *text, char separator, char *parts[], size_t most)
 }
 
 /* name and protocol (null: none given) of a collective. */
-static bool find(chorus_coll coll, const char *name, const char *proto,
-                 const struct ch_algo **algo_out, struct ch_reason *why_out)
+static bool find_algo(chorus_coll coll, const char *name, const char *proto,
+                      const struct ch_algo **algo_out, struct ch_reason *why_out)
 {
     return ch_algo_is_of(coll, name, why_out) &&
            ch_algo_with(coll, name, proto, algo_out, why_out);
@@ -43,7 +43,7 @@ static bool find(chorus_coll coll, const char *name, const char *proto,
 static bool read_entry(char *entry, struct ch_forced forced[], struct ch_reason *why_out)
 {
     char *parts[FIELDS];
-    const size_t n = cut(entry, ':', parts, FIELDS);
+    const size_t n = split_text(entry, ':', parts, FIELDS);
     const struct ch_algo *algo;
     uint64_t ctas = 1;
     size_t coll;
@@ -55,7 +55,7 @@ static bool read_entry(char *entry, struct ch_forced forced[], struct ch_reason 
     }
     if (!ch_name_find("collective", ch_coll_names, CHORUS_COLL_COUNT, parts[0], &coll, why_out))
         return false;
-    if (!find((chorus_coll)coll, parts[1], n > 2 ? parts[2] : NULL, &algo, why_out))
+    if (!find_algo((chorus_coll)coll, parts[1], n > 2 ? parts[2] : NULL, &algo, why_out))
         return false;
     if (n > 3 && !ch_number_whole(parts[3], 1, UINT32_MAX, &ctas)) {
         ch_why_set(why_out, "ctas is \"%s\"; expected a whole number from 1", parts[3]);
@@ -81,7 +81,7 @@ chorus_status ch_force_read(const char *text, struct ch_forced forced[])
     if (*text == '\0') return CHORUS_OK;
     copy = strdup(text);
     if (copy == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to read CHORUS_ALGO");
-    n = cut(copy, ',', entries, CHORUS_COLL_COUNT);
+    n = split_text(copy, ',', entries, CHORUS_COLL_COUNT);
     if (n > CHORUS_COLL_COUNT) {
         ch_why_set(&why, "more entries than collectives; expected one entry for a collective");
     } else {
@@ -110,7 +110,7 @@ chorus_status ch_algo_find(chorus_coll coll, const char *text, const struct ch_a
     memcpy(name, text, strlen(text) + 1);
     proto = strchr(name, ':');
     if (proto != NULL) *proto++ = '\0';
-    if (!find(coll, name, proto, algo_out, &why))
+    if (!find_algo(coll, name, proto, algo_out, &why))
         return CH_FAIL(CHORUS_ERR_ARG, "algorithm \"%s\": %s", text, why.text);
     return CHORUS_OK;
 }
@@ -216,8 +216,8 @@ bool ch_is_last(const struct ch_request *request)
     return (~request->offers & CH_NEED_SYMMETRIC) == 0;
 }
 
-static const struct ch_rule *match(const struct ch_table *table,
-                                   const struct ch_request *request)
+static const struct ch_rule *find_matching_rule(const struct ch_table *table,
+                                                const struct ch_request *request)
 {
     for (size_t i = 0; i < table->n_rules; i++) {
         const struct ch_rule *rule = &table->rules[i];
@@ -239,14 +239,14 @@ static const struct ch_rule *find_rule(const struct ch_select *s,
         const struct ch_rule *rule;
 
         if (!ch_table_serves(table, request)) continue;
-        rule = match(table, request);
+        rule = find_matching_rule(table, request);
         *table_out = table;
         if (rule != NULL || ch_is_last(request)) return rule;
     }
     return NULL;
 }
 
-static chorus_status refuse(const struct ch_request *request)
+static chorus_status fail_without_rule(const struct ch_request *request)
 {
     return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                    "no rule for %s of %s serves %u PEs that are reached by %s; give a table "
@@ -294,7 +294,7 @@ chorus_status ch_select_find(const struct ch_select *s, const struct ch_request 
     if (s->forced[request->coll].algo != NULL)
         return plan_forced(&s->forced[request->coll], request, plan_out);
     rule = find_rule(s, request, &table);
-    if (rule == NULL) return refuse(request);
+    if (rule == NULL) return fail_without_rule(request);
     *plan_out = (struct ch_plan){
         .algo = rule->algo,
         .ctas = clamp(rule->ctas, 1, ctas_most(rule->algo, request)),

@@ -39,7 +39,7 @@ enum change { COUNT, ADD, REFRESH };
 
 /* --- heaps -------------------------------------------------------------------------------- */
 
-static void push(struct node *node, uint32_t tile)
+static void heap_push(struct node *node, uint32_t tile)
 {
     uint32_t at = node->n_heap++;
 
@@ -48,7 +48,7 @@ static void push(struct node *node, uint32_t tile)
     node->heap[at] = tile;
 }
 
-static void pop(struct node *node)
+static void heap_pop(struct node *node)
 {
     const uint32_t last = node->heap[--node->n_heap];
     uint32_t at = 0;
@@ -64,7 +64,7 @@ static void pop(struct node *node)
 /* --- the tree ----------------------------------------------------------------------------- */
 
 /* The values of a node follow from its tiles and its children. */
-static void refresh(struct sweep *s, size_t i, bool is_leaf)
+static void update_node(struct sweep *s, size_t i, bool is_leaf)
 {
     struct node *node = &s->nodes[i];
     const struct node *a = &s->nodes[2 * i], *b = &s->nodes[2 * i + 1];
@@ -73,7 +73,7 @@ static void refresh(struct sweep *s, size_t i, bool is_leaf)
     uint32_t first;
 
     while (node->n_heap > 0 && !s->is_on[node->heap[0]])
-        pop(node);
+        heap_pop(node);
     first = node->n_heap > 0 ? node->heap[0] : NONE;
     node->deepest = first < deepest ? first : deepest;
     node->fresh = fresh < first ? fresh : NONE;
@@ -82,8 +82,8 @@ static void refresh(struct sweep *s, size_t i, bool is_leaf)
 
 /* Apply a function to the nodes that a tile consists of, below node i of the pieces [lo,
  * hi). */
-static void change(struct sweep *s, enum change what, uint32_t tile, size_t i, size_t lo,
-                   size_t hi)
+static void change_nodes(struct sweep *s, enum change what, uint32_t tile, size_t i, size_t lo,
+                         size_t hi)
 {
     const struct ch_tile *t = &s->tiles[tile];
     const size_t middle = lo + (hi - lo) / 2;
@@ -92,12 +92,12 @@ static void change(struct sweep *s, enum change what, uint32_t tile, size_t i, s
     s->looks++;
     if (t->y_lo <= s->ys[lo] && s->ys[hi] <= t->y_hi) {
         if (what == COUNT) s->nodes[i].n_heap++;
-        if (what == ADD) push(&s->nodes[i], tile);
+        if (what == ADD) heap_push(&s->nodes[i], tile);
     } else {
-        change(s, what, tile, 2 * i, lo, middle);
-        change(s, what, tile, 2 * i + 1, middle, hi);
+        change_nodes(s, what, tile, 2 * i, lo, middle);
+        change_nodes(s, what, tile, 2 * i + 1, middle, hi);
     }
-    if (what != COUNT) refresh(s, i, hi - lo == 1);
+    if (what != COUNT) update_node(s, i, hi - lo == 1);
 }
 
 static int by_value(const void *a, const void *b)
@@ -128,7 +128,7 @@ static chorus_status make_heaps(struct sweep *s, size_t n_nodes)
     size_t used = 0;
 
     for (uint32_t i = 0; i < s->n; i++)
-        change(s, COUNT, i, 1, 0, s->n_pieces);
+        change_nodes(s, COUNT, i, 1, 0, s->n_pieces);
     for (size_t i = 0; i < n_nodes; i++)
         used += s->nodes[i].n_heap;
     s->heaps = malloc(used * sizeof(*s->heaps));
@@ -163,16 +163,16 @@ static int by_end(const void *a, const void *b, void *tiles)
 }
 
 /* Report the tiles that are visible on the line. */
-static void report(struct sweep *s, bool shows[])
+static void report_visible(struct sweep *s, bool shows[])
 {
     for (uint32_t tile; (tile = s->nodes[1].fresh) != NONE;) {
         s->is_reported[tile] = true;
         shows[s->tiles[tile].owner] = true;
-        change(s, REFRESH, tile, 1, 0, s->n_pieces);
+        change_nodes(s, REFRESH, tile, 1, 0, s->n_pieces);
     }
 }
 
-static void move_line(struct sweep *s, bool shows[])
+static void sweep_line(struct sweep *s, bool shows[])
 {
     const struct ch_tile *t = s->tiles;
 
@@ -182,13 +182,13 @@ static void move_line(struct sweep *s, bool shows[])
 
         for (; e < s->n && t[s->ends[e]].x_hi == x; e++) {
             s->is_on[s->ends[e]] = false;
-            change(s, REFRESH, s->ends[e], 1, 0, s->n_pieces);
+            change_nodes(s, REFRESH, s->ends[e], 1, 0, s->n_pieces);
         }
         for (; b < s->n && t[s->begins[b]].x_lo == x; b++) {
             s->is_on[s->begins[b]] = true;
-            change(s, ADD, s->begins[b], 1, 0, s->n_pieces);
+            change_nodes(s, ADD, s->begins[b], 1, 0, s->n_pieces);
         }
-        report(s, shows);
+        report_visible(s, shows);
     }
 }
 
@@ -220,7 +220,7 @@ chorus_status ch_tiles_show(const struct ch_tile tiles[], uint32_t n, bool shows
     struct sweep s = {.tiles = tiles, .n = n};
     const chorus_status status = make_lists(&s);
 
-    if (status == CHORUS_OK) move_line(&s, shows);
+    if (status == CHORUS_OK) sweep_line(&s, shows);
     *looks_out = s.looks;
     free(s.ys);
     free(s.begins);

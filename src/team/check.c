@@ -25,14 +25,14 @@
 
 enum { DIGEST_BITS = 48 };
 
-static struct ch_checked *place_of(struct ch_check *check, uint64_t key)
+static struct ch_checked *slot_of(struct ch_check *check, uint64_t key)
 {
     return &check->calls[key % CH_CHECK_CALLS];
 }
 
-static void publish(struct ch_check *check, const struct ch_doing *d)
+static void publish_call(struct ch_check *check, const struct ch_doing *d)
 {
-    struct ch_checked *mine = place_of(check, ch_doing_key(d));
+    struct ch_checked *mine = slot_of(check, ch_doing_key(d));
 
     __atomic_store_n(&mine->key, 0, __ATOMIC_RELAXED);
     __atomic_store_n(&mine->what, ch_doing_pack(d), __ATOMIC_RELEASE);
@@ -48,13 +48,13 @@ static struct ch_link *link_to(const struct ch_team *team, uint32_t pe)
 }
 
 /* The part of a PE's area that PE `from` writes. */
-static struct ch_checked *far_place(struct ch_check *check, uint32_t from, uint64_t key)
+static struct ch_checked *far_slot_of(struct ch_check *check, uint32_t from, uint64_t key)
 {
     return &check->far[(size_t)from * CH_CHECK_FAR_CALLS + (key >> 1) % CH_CHECK_FAR_CALLS];
 }
 
 /* The words arrive one after another. */
-static void send(struct ch_link *link, struct ch_checked *there, const struct ch_doing *d)
+static void post_call(struct ch_link *link, struct ch_checked *there, const struct ch_doing *d)
 {
     ch_link_post_word(link, &there->key, 0, CH_DATA);
     ch_link_post_word(link, &there->what, ch_doing_pack(d), CH_DATA);
@@ -67,8 +67,8 @@ static void publish_far(const struct ch_team *team, const struct ch_doing *d)
 {
     for (uint32_t pe = 0; team->remotes != NULL && pe < team->n; pe++)
         if (link_to(team, pe) != NULL)
-            send(link_to(team, pe),
-                 far_place(team->members[pe].check, team->me, ch_doing_key(d)), d);
+            post_call(link_to(team, pe),
+                      far_slot_of(team->members[pe].check, team->me, ch_doing_key(d)), d);
 }
 
 /* The call with this number that a PE published; false: it has not begun it, or is 64 calls
@@ -84,10 +84,11 @@ static bool read_call(const struct ch_checked *theirs, uint64_t key, struct ch_d
 }
 
 /* The same for any PE, at the place where this PE finds it. */
-static const struct ch_checked *call_of(const struct ch_team *team, uint32_t pe, uint64_t key)
+static const struct ch_checked *published_call_of(const struct ch_team *team, uint32_t pe,
+                                                  uint64_t key)
 {
-    return link_to(team, pe) != NULL ? far_place(team->check, pe, key)
-                                     : place_of(team->members[pe].check, key);
+    return link_to(team, pe) != NULL ? far_slot_of(team->check, pe, key)
+                                     : slot_of(team->members[pe].check, key);
 }
 
 bool ch_team_check_find(const struct ch_team *team, uint64_t key, struct ch_two *out)
@@ -98,7 +99,7 @@ bool ch_team_check_find(const struct ch_team *team, uint64_t key, struct ch_two 
     for (uint32_t k = 0; team->check != NULL && k < team->n && n < 2; k++) {
         const uint32_t pe = (team->me + k) % team->n;
 
-        if (!read_call(call_of(team, pe, key), key, &call) ||
+        if (!read_call(published_call_of(team, pe, key), key, &call) ||
             (n == 1 && ch_doing_agrees(&out->calls[0], &call)))
             continue;
         call.team = team->word;
@@ -113,7 +114,7 @@ static uint64_t digest_of(const struct ch_doing *d)
 {
     const uint64_t count =
         ch_doing_is_collective(d) && ch_coll_is_uneven((chorus_coll)d->what) ? 0 : d->count;
-    const uint64_t mixed = ch_doing_common(d) * UINT64_C(0x9e3779b97f4a7c15) ^
+    const uint64_t mixed = ch_doing_common_bits(d) * UINT64_C(0x9e3779b97f4a7c15) ^
                            ch_doing_plan(d) * UINT64_C(0xd1342543de82ef95) ^
                            count * UINT64_C(0xd6e8feb86659fd93);
 
@@ -121,7 +122,7 @@ static uint64_t digest_of(const struct ch_doing *d)
 }
 
 /* Has the other PE that uses this word come before, with another call of the same key? */
-static bool meets_another(struct ch_check *check, uint64_t key, uint64_t digest)
+static bool exchange_and_compare(struct ch_check *check, uint64_t key, uint64_t digest)
 {
     const uint64_t before = __atomic_exchange_n(&check->digests[key % CH_CHECK_CALLS].word,
                                                 digest, __ATOMIC_ACQ_REL);
@@ -130,18 +131,19 @@ static bool meets_another(struct ch_check *check, uint64_t key, uint64_t digest)
 }
 
 /* Does this PE's call differ from that of a PE next to it, which then is *other_out? */
-static bool differs_beside(const struct ch_team *team, const struct ch_doing *mine,
-                           uint32_t *other_out)
+static bool differs_from_neighbour(const struct ch_team *team, const struct ch_doing *mine,
+                                   uint32_t *other_out)
 {
     const uint32_t next = team->me + 1 < team->n ? team->me + 1 : 0;
     const uint32_t previous = (team->me > 0 ? team->me : team->n) - 1;
     const uint64_t key = ch_doing_key(mine), digest = digest_of(mine);
 
     *other_out = next; /* of two PEs, PE 0 has the words */
-    if ((team->n > 2 || team->me == 0) && meets_another(team->check, key, digest)) return true;
+    if ((team->n > 2 || team->me == 0) && exchange_and_compare(team->check, key, digest))
+        return true;
     *other_out = previous;
     return (team->n > 2 || team->me == 1) &&
-           meets_another(team->members[previous].check, key, digest);
+           exchange_and_compare(team->members[previous].check, key, digest);
 }
 
 /* The same if this PE made the call. */
@@ -151,11 +153,12 @@ static bool find_other(const struct ch_team *team, uint64_t key, struct ch_two *
 }
 
 /* From here on the team is unusable on this PE. two: null if the other call is not known. */
-static chorus_status refuse(struct ch_team *team, const char *function,
-                            const struct ch_two *two)
+static chorus_status refuse_call(struct ch_team *team, const char *function,
+                                 const struct ch_two *two)
 {
     __atomic_store_n(&team->status, (int)CHORUS_ERR_ARG, __ATOMIC_RELEASE);
-    return two != NULL ? ch_team_differ(team, function, two) : ch_team_refusal(team, function);
+    return two != NULL ? ch_team_fail_differing(team, function, two)
+                       : ch_team_refusal(team, function);
 }
 
 /* The ballot of a PE about its call, in an exchange. */
@@ -186,7 +189,7 @@ static chorus_status check_by_mail(struct ch_team *team, const char *function,
         two.calls[1].number = doing->number;
         two.calls[1].count = all[two.pes[1]].count;
         ch_team_refuse_here(team, ch_doing_key(doing), &two);
-        status = refuse(team, function, &two);
+        status = refuse_call(team, function, &two);
     }
     free(all);
     return status;
@@ -199,18 +202,18 @@ static bool is_by_mail(const struct ch_team *team, const struct ch_doing *doing)
            doing->what != CH_DOING_finalize && doing->what != CH_DOING_team_destroy;
 }
 
-static chorus_status check_here(struct ch_team *team, const char *function,
-                                const struct ch_doing *doing)
+static chorus_status check_on_host(struct ch_team *team, const char *function,
+                                   const struct ch_doing *doing)
 {
     struct ch_two two = {.pes = {team->me}, .calls = {*doing}};
     const uint64_t key = ch_doing_key(doing);
     bool is_kept; /* the other PE has not made so many calls since */
 
-    if (!differs_beside(team, doing, &two.pes[1])) return CHORUS_OK;
-    is_kept = read_call(place_of(team->members[two.pes[1]].check, key), key, &two.calls[1]);
+    if (!differs_from_neighbour(team, doing, &two.pes[1])) return CHORUS_OK;
+    is_kept = read_call(slot_of(team->members[two.pes[1]].check, key), key, &two.calls[1]);
     two.calls[1].team = team->word;
     ch_team_refuse(team, key, is_kept ? &two : NULL);
-    return refuse(team, function, is_kept ? &two : NULL);
+    return refuse_call(team, function, is_kept ? &two : NULL);
 }
 
 chorus_status ch_team_check(struct ch_team *team, const char *function,
@@ -219,20 +222,20 @@ chorus_status ch_team_check(struct ch_team *team, const char *function,
     const uint64_t key = ch_doing_key(doing);
     struct ch_two two;
 
-    publish(team->check, doing);
+    publish_call(team->check, doing);
     if (ch_doing_is_collective(doing) && ch_team_is_refused_in(team, doing))
-        return refuse(team, function, NULL);
-    if (team->remotes == NULL) return check_here(team, function, doing);
+        return refuse_call(team, function, NULL);
+    if (team->remotes == NULL) return check_on_host(team, function, doing);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* see the head of this file */
     publish_far(team, doing);
     if (is_by_mail(team, doing)) return check_by_mail(team, function, doing);
     if (!find_other(team, key, &two) && (doing->number < 2 || !find_other(team, key - 2, &two)))
         return CHORUS_OK;
     ch_team_refuse(team, ch_doing_key(&two.calls[0]), &two);
-    return refuse(team, function, &two);
+    return refuse_call(team, function, &two);
 }
 
-void ch_team_check_again(const struct ch_team *team, const struct ch_doing *doing)
+void ch_team_recheck(const struct ch_team *team, const struct ch_doing *doing)
 {
     struct ch_two two;
 

@@ -100,7 +100,8 @@ static bool is_far(const struct ch_teams *teams, const struct ch_voters *voters,
                    const struct ch_draft *draft)
 {
     for (uint32_t i = 0; i < draft->n; i++)
-        if (ch_links_far(teams->links, voters->number(voters->self, draft->pes[i])) != NULL)
+        if (ch_links_network_link(teams->links, voters->number(voters->self, draft->pes[i])) !=
+            NULL)
             return true;
     return false;
 }
@@ -128,7 +129,7 @@ static chorus_status alloc_all(struct ch_teams *teams, const struct ch_voters *v
         CH_TRY(alloc_team(teams, voters, &drafts[b]));
         drafts[b].team->slot = drafts[b].slot;
         drafts[b].team->id |= drafts[b].slot;
-        places[b] = ch_team_place(teams, drafts[b].team);
+        places[b] = ch_team_pack_offsets(teams, drafts[b].team);
         from = drafts[b].slot + 1;
     }
     return CHORUS_OK;
@@ -147,7 +148,7 @@ static chorus_status alloc_child(struct ch_teams *teams, const struct ch_draft *
         draft->list[i] = first->pes[child->pes[i]];
     CH_TRY(ch_team_alloc(teams, child->n, first->team->layout.chunk_bytes[CH_CELL_simple], far,
                          &draft->team));
-    *place = ch_team_place(teams, draft->team);
+    *place = ch_team_pack_offsets(teams, draft->team);
     return CHORUS_OK;
 }
 
@@ -167,9 +168,9 @@ static chorus_status alloc_children(struct ch_teams *teams, const struct ch_vote
 }
 
 /* All voters have published the addresses of their memory of each team. */
-static chorus_status connect(const struct ch_teams *teams, const struct ch_voters *voters,
-                             const struct ch_draft drafts[], uint32_t n_drafts,
-                             const uint64_t *places)
+static chorus_status connect_teams(const struct ch_teams *teams, const struct ch_voters *voters,
+                                   const struct ch_draft drafts[], uint32_t n_drafts,
+                                   const uint64_t *places)
 {
     for (uint32_t b = 0; b < n_drafts; b++) {
         if (drafts[b].team == NULL) continue;
@@ -193,13 +194,13 @@ static chorus_status attach_all(const struct ch_teams *teams, const struct ch_dr
     return CHORUS_OK;
 }
 
-static chorus_status learn_all(const struct ch_teams *teams, const struct ch_draft drafts[],
-                               uint32_t n_drafts, const struct ch_team_keys *all)
+static chorus_status add_peer_keys(const struct ch_teams *teams, const struct ch_draft drafts[],
+                                   uint32_t n_drafts, const struct ch_team_keys *all)
 {
     for (uint32_t b = 0; b < n_drafts; b++)
         for (uint32_t i = 0; drafts[b].team != NULL && i < drafts[b].n; i++)
-            CH_TRY(
-                ch_team_learn(teams, drafts[b].team, i, &all[drafts[b].pes[i] * n_drafts + b]));
+            CH_TRY(ch_team_add_peer_keys(teams, drafts[b].team, i,
+                                         &all[drafts[b].pes[i] * n_drafts + b]));
     return CHORUS_OK;
 }
 
@@ -220,7 +221,7 @@ static chorus_status open_memory(const struct ch_teams *teams, const struct ch_v
     if (ch_links_have_keys(teams->links)) vote.bytes = n_drafts * sizeof(*mine);
     vote.mine = connected == CHORUS_OK ? attach_all(teams, drafts, n_drafts, mine) : connected;
     status = ch_vote(voters, &vote, all);
-    if (status == CHORUS_OK) status = learn_all(teams, drafts, n_drafts, all);
+    if (status == CHORUS_OK) status = add_peer_keys(teams, drafts, n_drafts, all);
     free(all);
     return status;
 }
@@ -252,7 +253,7 @@ static chorus_status add_records(struct ch_teams *teams, const struct ch_voters 
 }
 
 /* Enter a team that exists on all its PEs under its handle. */
-static void keep(struct ch_teams *teams, const struct ch_draft *draft)
+static void enter_in_table(struct ch_teams *teams, const struct ch_draft *draft)
 {
     draft->team->word = draft->word;
     draft->team->number = (uint32_t)draft->word;
@@ -261,7 +262,7 @@ static void keep(struct ch_teams *teams, const struct ch_draft *draft)
 }
 
 /* A team on several hosts and its children, or one on one host. */
-static void adopt(struct ch_team *team, struct ch_draft children[CH_CHILDREN])
+static void set_children(struct ch_team *team, struct ch_draft children[CH_CHILDREN])
 {
     if (team == NULL || team->levels == NULL) return;
     team->node = children[0].team;
@@ -281,9 +282,9 @@ static void end_drafts(struct ch_teams *teams, struct ch_draft drafts[], uint32_
         if (status != CHORUS_OK)
             ch_team_free(teams, drafts[b].team);
         else if (b < n_own && drafts[b].team != NULL)
-            keep(teams, &drafts[b]);
+            enter_in_table(teams, &drafts[b]);
     }
-    if (status == CHORUS_OK) adopt(drafts[0].team, drafts + n_own);
+    if (status == CHORUS_OK) set_children(drafts[0].team, drafts + n_own);
 }
 
 /* Each PE takes part in the vote even after a failure, so that all get the same result. */
@@ -304,7 +305,7 @@ chorus_status ch_drafts_make(struct ch_teams *teams, const struct ch_voters *vot
         vote.mine = alloc_children(teams, voters, drafts, drafts + n_own, mine + n_own);
     status = ch_vote(voters, &vote, all);
     if (status == CHORUS_OK) {
-        status = connect(teams, voters, drafts, n_drafts, all);
+        status = connect_teams(teams, voters, drafts, n_drafts, all);
         status = open_memory(teams, voters, drafts, n_drafts, status);
     }
     if (status == CHORUS_OK) status = add_records(teams, voters, drafts, n_own);

@@ -58,7 +58,7 @@ static bool is_replaced(uint64_t before, uint64_t key)
 }
 
 /* Another PE may have been first: of the PEs of this host that find the same, one writes. */
-static void store(struct ch_refusal *there, const struct ch_refusal *r)
+static void store_refusal(struct ch_refusal *there, const struct ch_refusal *r)
 {
     uint64_t claim = __atomic_load_n(&there->claim, __ATOMIC_RELAXED);
 
@@ -78,7 +78,8 @@ static void store(struct ch_refusal *there, const struct ch_refusal *r)
 }
 
 /* The words arrive one after another. */
-static void send(struct ch_link *link, struct ch_refusal *there, const struct ch_refusal *r)
+static void post_refusal(struct ch_link *link, struct ch_refusal *there,
+                         const struct ch_refusal *r)
 {
     ch_link_post_word(link, &there->pes, r->pes, CH_DATA);
     for (int i = 0; i < 2; i++) {
@@ -99,10 +100,10 @@ void ch_team_refuse(const struct ch_team *team, uint64_t key, const struct ch_tw
         struct ch_link *link = team->remotes != NULL ? team->remotes[pe].link : NULL;
 
         if (link != NULL) {
-            send(link, there, &r);
+            post_refusal(link, there, &r);
             continue;
         }
-        store(there, &r);
+        store_refusal(there, &r);
         ch_door_wake(team->peers[pe].door);
     }
 }
@@ -111,7 +112,7 @@ void ch_team_refuse_here(const struct ch_team *team, uint64_t key, const struct 
 {
     const struct ch_refusal r = refusal_of(key, two);
 
-    store(team->refusal, &r);
+    store_refusal(team->refusal, &r);
 }
 
 /* If the record no longer has the call, it is not known that the call is an earlier one. */
@@ -180,7 +181,7 @@ chorus_status ch_team_refusal(const struct ch_team *team, const char *function)
 
     if (read_mark(team, &two) || ch_team_check_find(team, key, &two) ||
         ((key & 1) != 0 && ch_team_find_clash_near(team, key >> 1, &two)))
-        return ch_team_differ(team, function, &two);
+        return ch_team_fail_differing(team, function, &two);
     return CH_FAIL(CHORUS_ERR_ARG,
                    "%s: other PEs of team %u found that their calls %llu differ; all PEs of a "
                    "team must make the same calls, in the same order and with the same values",
@@ -222,15 +223,15 @@ static void add_plans(const struct ch_team *team, const struct ch_two *two,
 }
 
 /* A call without data needs no algorithm. */
-static bool is_nothing(const struct ch_doing *call)
+static bool is_empty_call(const struct ch_doing *call)
 {
     return call->algo == 0 && call->count == 0;
 }
 
 /* Why calls with equal values do not fit: their algorithms, and the buffers that determined
  * these. */
-static void explain(const struct ch_team *team, const struct ch_two *two,
-                    char text[DETAILS_BYTES])
+static void explain_plans(const struct ch_team *team, const struct ch_two *two,
+                          char text[DETAILS_BYTES])
 {
     const struct ch_doing *const a = &two->calls[0], *const b = &two->calls[1];
     const uint8_t dests[2] = {a->is_dest_outside, b->is_dest_outside};
@@ -242,11 +243,11 @@ static void explain(const struct ch_team *team, const struct ch_two *two,
         add_buffer(team, two, "dest", dests, text);
         add_buffer(team, two, "source", sources, text);
     }
-    if (!is_nothing(a) && !is_nothing(b)) add_plans(team, two, text);
+    if (!is_empty_call(a) && !is_empty_call(b)) add_plans(team, two, text);
 }
 
-static chorus_status block_differs(const struct ch_team *team, const char *function,
-                                   const struct ch_two *two)
+static chorus_status fail_with_block(const struct ch_team *team, const char *function,
+                                     const struct ch_two *two)
 {
     const struct ch_doing *const call = &two->calls[0];
     char which[32] = "a call";
@@ -262,15 +263,15 @@ static chorus_status block_differs(const struct ch_team *team, const char *funct
         (unsigned)team->number);
 }
 
-chorus_status ch_team_differ(const struct ch_team *team, const char *function,
-                             const struct ch_two *two)
+chorus_status ch_team_fail_differing(const struct ch_team *team, const char *function,
+                                     const struct ch_two *two)
 {
     char first[CH_DOING_TEXT_BYTES], second[CH_DOING_TEXT_BYTES], details[DETAILS_BYTES];
 
-    if (is_block(two)) return block_differs(team, function, two);
+    if (is_block(two)) return fail_with_block(team, function, two);
     ch_doing_text(&two->calls[0], first);
     ch_doing_text(&two->calls[1], second);
-    explain(team, two, details);
+    explain_plans(team, two, details);
     return CH_FAIL(
         CHORUS_ERR_ARG,
         "%s: the calls of two PEs differ%s: PE %u makes %s; PE %u makes %s%s; all PEs of a "

@@ -83,8 +83,8 @@ bool ch_team_is_refused_for_block(const struct ch_team *team);
 chorus_status ch_team_refusal(const struct ch_team *team, const char *function);
 
 /* ERR_ARG, naming two calls that differ, or the block. */
-chorus_status ch_team_differ(const struct ch_team *team, const char *function,
-                             const struct ch_two *two);
+chorus_status ch_team_fail_differing(const struct ch_team *team, const char *function,
+                                     const struct ch_two *two);
 
 /* --- comparison of calls that begin, see check.c ------------------------------------------ */
 /* Number of calls that are kept: of a PE's own, and of each PE of another host. */
@@ -124,7 +124,7 @@ CH_MUST_CHECK chorus_status ch_team_check(struct ch_team *team, const char *func
 
 /* For a call that waits: is it known by now that a PE of another host makes another one? If so,
  * ends the waits of all PEs. */
-void ch_team_check_again(const struct ch_team *team, const struct ch_doing *doing);
+void ch_team_recheck(const struct ch_team *team, const struct ch_doing *doing);
 
 /* Two calls with this key that differ, among those that this PE knows; one of them is its own
  * or, if it has not made the call, that of the next PE that has. Always false without

@@ -43,20 +43,20 @@ struct ch_ask {
 
 static char *record_of(const struct ch_heap *heap, uint32_t pe)
 {
-    return ch_heap_record_home(heap, pe);
+    return ch_heap_record_at_owner(heap, pe);
 }
 
-static chorus_status learn_all(const struct ch_voters *voters, const struct ch_ask *ask,
-                               const uint64_t *keys)
+static chorus_status add_peer_keys(const struct ch_voters *voters, const struct ch_ask *ask,
+                                   const uint64_t *keys)
 {
     for (uint32_t pe = 0; pe < voters->n; pe++)
-        CH_TRY(
-            ch_links_learn(ask->links, pe, record_of(ask->heap, pe), RECORD_BYTES, keys[pe]));
+        CH_TRY(ch_links_add_peer_key(ask->links, pe, record_of(ask->heap, pe), RECORD_BYTES,
+                                     keys[pe]));
     return CHORUS_OK;
 }
 
 /* With keys, all PEs get those of all others. */
-static chorus_status attach(const struct ch_voters *voters, const struct ch_ask *ask)
+static chorus_status register_records(const struct ch_voters *voters, const struct ch_ask *ask)
 {
     uint64_t key, *keys;
     struct ch_vote vote = {"records across hosts", CHORUS_OK, &key, sizeof(key)};
@@ -68,7 +68,7 @@ static chorus_status attach(const struct ch_voters *voters, const struct ch_ask 
     keys = calloc(voters->n, sizeof(*keys));
     if (keys == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u keys", voters->n);
     status = ch_vote(voters, &vote, keys);
-    if (status == CHORUS_OK) status = learn_all(voters, ask, keys);
+    if (status == CHORUS_OK) status = add_peer_keys(voters, ask, keys);
     free(keys);
     return status;
 }
@@ -83,7 +83,7 @@ chorus_status ch_ask_open(const struct ch_voters *voters, struct ch_links *links
     ask->links = links;
     ask->heap = heap;
     (void)pthread_mutex_init(&ask->lock, NULL);
-    status = attach(voters, ask);
+    status = register_records(voters, ask);
     if (status != CHORUS_OK) {
         ch_ask_close(ask);
         return status;
@@ -96,7 +96,7 @@ void ch_ask_close(struct ch_ask *ask)
 {
     if (ask == NULL) return;
     for (uint32_t pe = 0; pe < ch_heap_n_pes(ask->heap); pe++)
-        ch_links_forget(ask->links, pe, record_of(ask->heap, pe));
+        ch_links_drop_peer_key(ask->links, pe, record_of(ask->heap, pe));
     ch_links_detach(ask->links, record_of(ask->heap, ch_heap_me(ask->heap)));
     (void)pthread_mutex_destroy(&ask->lock);
     free(ask);
@@ -113,15 +113,16 @@ static void ask_unlock(struct ch_ask *ask)
     (void)pthread_mutex_unlock(&ask->lock);
 }
 
-static void request(struct ch_ask *ask)
+static void request_record(struct ch_ask *ask)
 {
-    ch_link_request(&ask->links->to[ask->pe], CH_CTX_ALGORITHMS, &ask->copies[ask->n_copies++],
-                    record_of(ask->heap, ask->pe), RECORD_BYTES);
+    ch_link_start_get(&ask->links->to[ask->pe], CH_CTX_ALGORITHMS,
+                      &ask->copies[ask->n_copies++], record_of(ask->heap, ask->pe),
+                      RECORD_BYTES);
 }
 
-/* Begin or continue to copy the record of a PE; true: both copies are complete, and ask_find
- * may read them until the next ask_step. A copy that was requested for another purpose must be
- * there before its memory is used again. */
+/* Begin or continue to copy the record of a PE; true: both copies are complete, and
+ * ask_find_call may read them until the next ask_step. A copy that was requested for another
+ * purpose must be there before its memory is used again. */
 static bool ask_step(struct ch_ask *ask, uint32_t pe)
 {
     if (ask->n_copies != 0 && !ch_link_is_done(&ask->links->to[ask->pe], CH_CTX_ALGORITHMS))
@@ -129,7 +130,7 @@ static bool ask_step(struct ch_ask *ask, uint32_t pe)
     if (ask->pe != pe) ask->n_copies = 0;
     ask->pe = pe;
     if (ask->n_copies < 2) {
-        request(ask);
+        request_record(ask);
         return false;
     }
     ask->n_copies = 0;
@@ -137,8 +138,8 @@ static bool ask_step(struct ch_ask *ask, uint32_t pe)
 }
 
 /* As ch_record_find_upto. */
-static bool ask_find(const struct ch_ask *ask, uint64_t team, uint64_t most,
-                     struct ch_record_call *out)
+static bool ask_find_call(const struct ch_ask *ask, uint64_t team, uint64_t most,
+                          struct ch_record_call *out)
 {
     struct ch_record_call again;
 
@@ -189,8 +190,8 @@ static bool clashes_near(const struct ch_team *team, const struct ch_record_call
 }
 
 /* The next PEs of this host, in each look other ones. */
-static bool look_near(struct ch_team *team, const struct ch_record_call *mine,
-                      struct ch_two *out)
+static bool compare_near(struct ch_team *team, const struct ch_record_call *mine,
+                         struct ch_two *out)
 {
     uint32_t at = __atomic_load_n(&team->look_near, __ATOMIC_RELAXED), n_looked = 0;
 
@@ -208,7 +209,7 @@ static bool look_near(struct ch_team *team, const struct ch_record_call *mine,
 
 /* PEs with this PE's number on the hosts before and after its own, later on more distant
  * ones. If PEs differ, PEs of one host do, or those of two neighbouring hosts. */
-static uint32_t far_peer(const struct ch_team *team, bool is_all)
+static uint32_t next_far_peer(const struct ch_team *team, bool is_all)
 {
     const struct ch_nodes *nodes = &team->levels->nodes;
     const uint32_t turn = __atomic_load_n(&team->look_far, __ATOMIC_RELAXED);
@@ -225,14 +226,14 @@ static bool clashes_far(const struct ch_team *team, struct ch_ask *ask,
 {
     struct ch_record_call theirs;
 
-    return ask_find(ask, team->word, mine->doing.number, &theirs) &&
+    return ask_find_call(ask, team->word, mine->doing.number, &theirs) &&
            clashes(team, mine, pe, &theirs, out);
 }
 
-static bool look_far(struct ch_team *team, const struct ch_record_call *mine, bool is_all,
-                     struct ch_two *out)
+static bool compare_far(struct ch_team *team, const struct ch_record_call *mine, bool is_all,
+                        struct ch_two *out)
 {
-    const uint32_t pe = far_peer(team, is_all);
+    const uint32_t pe = next_far_peer(team, is_all);
     struct ch_ask *ask = team->teams->ask;
     bool found = false;
 
@@ -255,15 +256,16 @@ void ch_team_look(void *arg, uint64_t waited_ns)
     if (!ch_record_find_running(team->record, team->word, &mine) ||
         ch_team_is_refused_in(team, &mine.doing))
         return;
-    ch_team_check_again(team, &mine.doing);
-    if (look_near(team, &mine, &two) || (has_hosts && waited_ns >= FAR_NS &&
-                                         look_far(team, &mine, waited_ns >= FAR_ALL_NS, &two)))
+    ch_team_recheck(team, &mine.doing);
+    if (compare_near(team, &mine, &two) ||
+        (has_hosts && waited_ns >= FAR_NS &&
+         compare_far(team, &mine, waited_ns >= FAR_ALL_NS, &two)))
         ch_team_refuse(team, ch_doing_key(&two.calls[0]), &two);
 }
 
 /* Waits, unless another thread does. */
-static bool ask_now(struct ch_team *team, const struct ch_record_call *mine, uint32_t other,
-                    struct ch_two *out)
+static bool ask_and_wait(struct ch_team *team, const struct ch_record_call *mine,
+                         uint32_t other, struct ch_two *out)
 {
     struct ch_ask *ask = team->teams->ask;
     struct ch_wait_policy policy = *team->policy;
@@ -286,7 +288,7 @@ bool ch_team_find_clash(struct ch_team *team, const struct ch_record_call *mine,
 {
     const bool is_near = team->members[other].record != NULL;
 
-    if (is_near ? clashes_near(team, mine, other, out) : ask_now(team, mine, other, out))
+    if (is_near ? clashes_near(team, mine, other, out) : ask_and_wait(team, mine, other, out))
         return true;
     return ch_team_find_clash_near(team, mine->doing.number, out);
 }

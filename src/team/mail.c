@@ -39,8 +39,9 @@ static struct ch_packet *packet_in(const struct ch_team *team, uint32_t to, uint
 }
 
 /* Wait for a packet of a peer. */
-static chorus_status await(const struct ch_team *team, uint32_t from,
-                           const struct ch_packet *packet, uint64_t flag, uint64_t *value_out)
+static chorus_status await_packet(const struct ch_team *team, uint32_t from,
+                                  const struct ch_packet *packet, uint64_t flag,
+                                  uint64_t *value_out)
 {
     const bool ends_if_refused = team->check != NULL && !team->is_ending;
     struct ch_wait_policy policy = ends_if_refused ? *team->refusable : *team->policy;
@@ -56,8 +57,8 @@ static chorus_status await(const struct ch_team *team, uint32_t from,
 }
 
 /* Store a packet for a peer. A network delivers the data before the flag. */
-static void post(const struct ch_team *team, uint32_t to, struct ch_packet *packet,
-                 uint64_t value, uint64_t flag)
+static void post_packet(const struct ch_team *team, uint32_t to, struct ch_packet *packet,
+                        uint64_t value, uint64_t flag)
 {
     struct ch_link *link = team->remotes != NULL ? team->remotes[to].link : NULL;
 
@@ -73,12 +74,12 @@ static void post(const struct ch_team *team, uint32_t to, struct ch_packet *pack
 /* Two sets of packets, so that a PE that is one exchange ahead overwrites no unread packet. The
  * last exchange has a set of its own and no number: after a call that failed or was refused,
  * some PEs may have begun an exchange that others have not. */
-static uint64_t set_of(const struct ch_team *team)
+static uint64_t current_set(const struct ch_team *team)
 {
     return team->is_ending ? CH_MAIL_LAST : team->mail_epoch % 2;
 }
 
-static uint64_t flag_of(const struct ch_team *team)
+static uint64_t current_flag(const struct ch_team *team)
 {
     return team->is_ending ? 1 : team->mail_epoch;
 }
@@ -106,7 +107,7 @@ static uint32_t next_host(const struct ch_nodes *nodes, uint32_t at, uint32_t to
 
 static struct ch_packet *packet_of(const struct ch_team *team, uint32_t from)
 {
-    return packet_in(team, team->me, set_of(team), from);
+    return packet_in(team, team->me, current_set(team), from);
 }
 
 /* Does the way from host `at` to host `to` lead over `host`? */
@@ -118,28 +119,28 @@ static bool is_on_way(const struct ch_nodes *nodes, uint32_t at, uint32_t to, ui
 }
 
 /* Has the leader of the host sent or forwarded any word in this exchange? */
-static bool is_heard(const struct ch_team *team, uint32_t host)
+static bool has_sent_any(const struct ch_team *team, uint32_t host)
 {
     const struct ch_nodes *nodes = &team->levels->nodes;
     uint64_t value;
 
     for (uint32_t pe = 0; pe < team->n; pe++)
         if (is_on_way(nodes, nodes->node[team->me], nodes->node[pe], host) &&
-            ch_packet_load(packet_of(team, pe), flag_of(team), &value))
+            ch_packet_load(packet_of(team, pe), current_flag(team), &value))
             return true;
     return false;
 }
 
 /* Whose absence explains that the word of `from` is not here: that of the first leader on its
  * way of whom nothing was heard, or its own. */
-static uint32_t who_is_missing(const struct ch_team *team, uint32_t from)
+static uint32_t find_missing(const struct ch_team *team, uint32_t from)
 {
     const struct ch_nodes *nodes = &team->levels->nodes;
     uint32_t at = nodes->node[team->me];
 
     while (at != nodes->node[from]) {
         at = next_host(nodes, at, nodes->node[from]);
-        if (!is_heard(team, at)) return ch_node_pe(nodes, at, 0);
+        if (!has_sent_any(team, at)) return ch_node_pe(nodes, at, 0);
     }
     return from;
 }
@@ -148,16 +149,17 @@ static chorus_status wait_for_mail(const struct ch_team *team, uint32_t from,
                                    uint64_t *value_out)
 {
     const chorus_status status =
-        await(team, from, packet_of(team, from), flag_of(team), value_out);
+        await_packet(team, from, packet_of(team, from), current_flag(team), value_out);
 
     if (status == CHORUS_OK || team->levels == NULL || !is_tree(&team->levels->nodes))
         return status;
-    return ch_team_describe_mail(team, who_is_missing(team, from), status);
+    return ch_team_describe_mail(team, find_missing(team, from), status);
 }
 
 static void post_mail(const struct ch_team *team, uint32_t to, uint32_t from, uint64_t value)
 {
-    post(team, to, packet_in(team, to, set_of(team), from), value, flag_of(team));
+    post_packet(team, to, packet_in(team, to, current_set(team), from), value,
+                current_flag(team));
 }
 
 /* To the PEs of this host, beginning after this PE, so that not all PEs write to the same PE at
@@ -196,8 +198,8 @@ static void post_leaders(const struct ch_team *team, uint32_t from, uint64_t val
 enum part { NEAR, FAR, ALL };
 
 /* The words of the PEs of this host, of the others, or of all; a leader forwards them. */
-static chorus_status receive(const struct ch_team *team, enum part part, size_t bytes,
-                             size_t stride, char *blobs_out)
+static chorus_status receive_words(const struct ch_team *team, enum part part, size_t bytes,
+                                   size_t stride, char *blobs_out)
 {
     const struct ch_nodes *nodes = team->levels != NULL ? &team->levels->nodes : NULL;
     const bool is_leader = nodes != NULL && nodes->local[team->me] == 0;
@@ -226,9 +228,9 @@ static chorus_status exchange_word(struct ch_team *team, uint64_t mine, size_t b
     post_near(team, team->me, mine);
     if (nodes != NULL && nodes->local[team->me] == 0) post_leaders(team, team->me, mine);
     if (is_tree(nodes) && nodes->local[team->me] == 0)
-        return receive(team, ALL, bytes, stride, blobs_out);
-    CH_TRY(receive(team, NEAR, bytes, stride, blobs_out));
-    return nodes != NULL ? receive(team, FAR, bytes, stride, blobs_out) : CHORUS_OK;
+        return receive_words(team, ALL, bytes, stride, blobs_out);
+    CH_TRY(receive_words(team, NEAR, bytes, stride, blobs_out));
+    return nodes != NULL ? receive_words(team, FAR, bytes, stride, blobs_out) : CHORUS_OK;
 }
 
 static chorus_status voters_exchange(void *self, const void *blob, size_t bytes,
@@ -255,12 +257,12 @@ struct ch_voters ch_team_voters(struct ch_team *team)
     return (struct ch_voters){team->n, team, voters_exchange, voters_number};
 }
 
-chorus_status ch_team_meet(struct ch_team *team)
+chorus_status ch_team_sync_by_mail(struct ch_team *team)
 {
     return exchange_word(team, 0, 0, 0, NULL);
 }
 
-chorus_status ch_team_meet_last(struct ch_team *team)
+chorus_status ch_team_sync_last(struct ch_team *team)
 {
     return exchange_word(team, 0, 0, 0, NULL);
 }
@@ -284,19 +286,20 @@ static chorus_status exchange_part(const struct ch_group *group, const char *blo
         const uint32_t to = group->pes[i];
         const uint64_t count = ++team->members[to].n_group_mails;
 
-        post(team, to, group_packet(team, to, team->me, count), word, count);
+        post_packet(team, to, group_packet(team, to, team->me, count), word, count);
     }
     for (uint32_t i = 0; i < group->n; i++) {
         const uint32_t from = group->pes[i];
         const uint64_t count = team->members[from].n_group_mails;
 
-        CH_TRY(await(team, from, group_packet(team, team->me, from, count), count, &word));
+        CH_TRY(
+            await_packet(team, from, group_packet(team, team->me, from, count), count, &word));
         memcpy(blobs_out + i * stride, &word, bytes);
     }
     return CHORUS_OK;
 }
 
-static chorus_status exchange(void *self, const void *blob, size_t bytes, void *blobs_out)
+static chorus_status group_exchange(void *self, const void *blob, size_t bytes, void *blobs_out)
 {
     for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
         const size_t part = bytes - at < sizeof(uint64_t) ? bytes - at : sizeof(uint64_t);
@@ -307,7 +310,7 @@ static chorus_status exchange(void *self, const void *blob, size_t bytes, void *
     return CHORUS_OK;
 }
 
-static uint32_t number(const void *self, uint32_t voter)
+static uint32_t group_number(const void *self, uint32_t voter)
 {
     const struct ch_group *const group = self;
 
@@ -316,5 +319,5 @@ static uint32_t number(const void *self, uint32_t voter)
 
 struct ch_voters ch_group_voters(struct ch_group *group)
 {
-    return (struct ch_voters){group->n, group, exchange, number};
+    return (struct ch_voters){group->n, group, group_exchange, group_number};
 }

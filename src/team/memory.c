@@ -15,7 +15,7 @@ struct proposal {
     uint64_t bytes, offset;
 };
 
-static chorus_status compare(const struct ch_team *team, const struct proposal *all)
+static chorus_status compare_proposals(const struct ch_team *team, const struct proposal *all)
 {
     for (uint32_t pe = 1; pe < team->n; pe++)
         if (all[pe].bytes != all[0].bytes)
@@ -28,7 +28,8 @@ static chorus_status compare(const struct ch_team *team, const struct proposal *
 }
 
 /* The highest offset; *same_out: all members have it. */
-static uint64_t highest(const struct ch_team *team, const struct proposal *all, bool *same_out)
+static uint64_t highest_offset(const struct ch_team *team, const struct proposal *all,
+                               bool *same_out)
 {
     uint64_t high = all[0].offset;
 
@@ -41,8 +42,8 @@ static uint64_t highest(const struct ch_team *team, const struct proposal *all, 
 }
 
 /* Allocate at the same offset on all members. On a failure this PE may have a block. */
-static chorus_status agree(struct ch_heap *heap, struct ch_team *team, size_t bytes,
-                           struct proposal *all, void **block_io)
+static chorus_status alloc_same_offset(struct ch_heap *heap, struct ch_team *team, size_t bytes,
+                                       struct proposal *all, void **block_io)
 {
     const struct ch_voters voters = ch_team_voters(team);
     uint64_t from = 0;
@@ -55,8 +56,8 @@ static chorus_status agree(struct ch_heap *heap, struct ch_team *team, size_t by
         if (*block_io == NULL) vote.mine = ch_heap_sync_alloc_from(heap, from, bytes, block_io);
         if (*block_io != NULL) mine.offset = ch_heap_sync_offset(heap, *block_io);
         CH_TRY(ch_vote(&voters, &vote, all));
-        CH_TRY(compare(team, all));
-        from = highest(team, all, &same);
+        CH_TRY(compare_proposals(team, all));
+        from = highest_offset(team, all, &same);
         if (mine.offset == from) continue;
         ch_heap_sync_free(heap, *block_io);
         *block_io = NULL;
@@ -65,26 +66,27 @@ static chorus_status agree(struct ch_heap *heap, struct ch_team *team, size_t by
 }
 
 /* The address of an object of this PE on member `pe` of another host, at that PE itself. */
-static const char *there(const struct ch_teams *teams, const struct ch_team *team, uint32_t pe,
-                         const char *start)
+static const char *address_at_peer(const struct ch_teams *teams, const struct ch_team *team,
+                                   uint32_t pe, const char *start)
 {
-    return ch_heap_home(teams->heap, team->members[pe].world) +
+    return ch_heap_base_at_owner(teams->heap, team->members[pe].world) +
            (start - ch_heap_data_base(teams->heap, teams->me_world));
 }
 
-static void detach(const struct ch_teams *teams, const struct ch_object *object)
+static void unregister_object(const struct ch_teams *teams, const struct ch_object *object)
 {
     const struct ch_team *team = object->team;
 
     if (team->remotes == NULL) return;
     ch_links_detach(teams->links, object->start);
     for (uint32_t pe = 0; pe < team->n; pe++)
-        ch_links_forget(teams->links, team->members[pe].world,
-                        there(teams, team, pe, object->start));
+        ch_links_drop_peer_key(teams->links, team->members[pe].world,
+                               address_at_peer(teams, team, pe, object->start));
 }
 
 /* If some members are on other hosts, register the object with the network. */
-static chorus_status attach(const struct ch_teams *teams, const struct ch_object *object)
+static chorus_status register_object(const struct ch_teams *teams,
+                                     const struct ch_object *object)
 {
     struct ch_team *team = object->team;
     const struct ch_voters voters = ch_team_voters(team);
@@ -98,21 +100,23 @@ static chorus_status attach(const struct ch_teams *teams, const struct ch_object
     vote.mine = ch_links_attach(teams->links, object->start, object->bytes, &mine);
     status = ch_vote(&voters, &vote, all);
     for (uint32_t pe = 0; pe < team->n && status == CHORUS_OK; pe++)
-        status = ch_links_learn(teams->links, team->members[pe].world,
-                                there(teams, team, pe, object->start), object->bytes, all[pe]);
+        status = ch_links_add_peer_key(teams->links, team->members[pe].world,
+                                       address_at_peer(teams, team, pe, object->start),
+                                       object->bytes, all[pe]);
     free(all);
-    if (status != CHORUS_OK) detach(teams, object);
+    if (status != CHORUS_OK) unregister_object(teams, object);
     return status;
 }
 
-static chorus_status fill(struct ch_teams *teams, struct ch_object *object,
-                          struct proposal *all)
+static chorus_status alloc_object_memory(struct ch_teams *teams, struct ch_object *object,
+                                         struct proposal *all)
 {
     void *block = NULL;
-    chorus_status status = agree(teams->heap, object->team, object->bytes, all, &block);
+    chorus_status status =
+        alloc_same_offset(teams->heap, object->team, object->bytes, all, &block);
 
     object->start = block;
-    if (status == CHORUS_OK) status = attach(teams, object);
+    if (status == CHORUS_OK) status = register_object(teams, object);
     if (status != CHORUS_OK) ch_heap_sync_free(teams->heap, block);
     return status;
 }
@@ -130,7 +134,7 @@ chorus_status ch_team_object_alloc(struct ch_teams *teams, struct ch_team *team,
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", team->n);
     }
     *object = (struct ch_object){.bytes = bytes, .team = team};
-    status = fill(teams, object, all);
+    status = alloc_object_memory(teams, object, all);
     free(all);
     if (status != CHORUS_OK) {
         free(object);
@@ -145,7 +149,7 @@ chorus_status ch_team_object_alloc(struct ch_teams *teams, struct ch_team *team,
 }
 
 /* The object that contains these bytes; null: there is none. */
-static struct ch_object *find(struct ch_teams *teams, const void *ptr, size_t bytes)
+static struct ch_object *find_object(struct ch_teams *teams, const void *ptr, size_t bytes)
 {
     struct ch_object *found;
 
@@ -162,20 +166,20 @@ static struct ch_object *find(struct ch_teams *teams, const void *ptr, size_t by
 
 const struct ch_team *ch_teams_owner(struct ch_teams *teams, const void *ptr, size_t bytes)
 {
-    const struct ch_object *object = find(teams, ptr, bytes);
+    const struct ch_object *object = find_object(teams, ptr, bytes);
 
     return object != NULL ? object->team : NULL;
 }
 
 /* Free the object to which *at points. */
-static void discard(struct ch_teams *teams, struct ch_object **at)
+static void free_object(struct ch_teams *teams, struct ch_object **at)
 {
     struct ch_object *object = *at;
 
     (void)pthread_mutex_lock(&teams->objects_lock);
     __atomic_store_n(at, object->next, __ATOMIC_RELEASE);
     (void)pthread_mutex_unlock(&teams->objects_lock);
-    detach(teams, object);
+    unregister_object(teams, object);
     ch_heap_sync_free(teams->heap, object->start);
     free(object);
 }
@@ -198,7 +202,7 @@ static chorus_status agree_to_free(const struct ch_teams *teams, struct ch_team 
     else
         mine = (struct proposal){object->bytes, ch_heap_sync_offset(teams->heap, ptr)};
     CH_TRY(ch_vote(&voters, &vote, all));
-    (void)highest(team, all, &same);
+    (void)highest_offset(team, all, &same);
     if (same) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_ARG,
                    "the PEs of the team free different objects; they must make the same calls "
@@ -207,7 +211,7 @@ static chorus_status agree_to_free(const struct ch_teams *teams, struct ch_team 
 
 chorus_status ch_team_object_free(struct ch_teams *teams, struct ch_team *team, const void *ptr)
 {
-    struct ch_object *object = find(teams, ptr, 1), **at = &teams->objects;
+    struct ch_object *object = find_object(teams, ptr, 1), **at = &teams->objects;
     struct proposal *all = calloc(team->n, sizeof(*all));
     chorus_status status;
 
@@ -217,7 +221,7 @@ chorus_status ch_team_object_free(struct ch_teams *teams, struct ch_team *team, 
     if (status != CHORUS_OK || object == NULL) return status;
     while (*at != object)
         at = &(*at)->next;
-    discard(teams, at);
+    free_object(teams, at);
     return CHORUS_OK;
 }
 
@@ -227,7 +231,7 @@ void ch_team_end_objects(struct ch_teams *teams, const struct ch_team *team)
 
     while (*at != NULL) {
         if ((*at)->team == team)
-            discard(teams, at);
+            free_object(teams, at);
         else
             at = &(*at)->next;
     }

@@ -41,7 +41,7 @@ static size_t bytes_of_cells(enum ch_cell kind, size_t bytes)
     return ch_cells(kind, bytes) * ch_cell_bytes(kind);
 }
 
-static size_t at_least(size_t bytes, size_t least)
+static size_t round_up_to_least(size_t bytes, size_t least)
 {
     return round_up(bytes > least ? bytes : least, sizeof(struct ch_line));
 }
@@ -54,14 +54,14 @@ static size_t slot_bytes(enum ch_cell kind, uint32_t n, size_t chunk)
     const size_t chunks = kind == CH_CELL_simple ? ch_slot_chunks(n) : 1;
     const size_t units = kind == CH_CELL_ll ? CH_MESSAGE_UNITS + log2_up(n) : 0;
 
-    return at_least(chunks * bytes_of_cells(kind, chunk), units * CH_SLOT_UNIT);
+    return round_up_to_least(chunks * bytes_of_cells(kind, chunk), units * CH_SLOT_UNIT);
 }
 
 /* For a block of every PE, and the same again if PEs act for others. */
 static size_t own_bytes(enum ch_cell kind, uint32_t n, size_t chunk)
 {
     if (kind == CH_CELL_ll128) return 0;
-    return at_least(bytes_of_cells(kind, chunk), (size_t)2 * n * CH_SLOT_UNIT);
+    return round_up_to_least(bytes_of_cells(kind, chunk), (size_t)2 * n * CH_SLOT_UNIT);
 }
 
 void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes,

@@ -17,7 +17,7 @@ struct ch_team *ch_teams_next(const struct ch_teams *teams, uint32_t *slot)
     return *slot < teams->n_slots_used ? teams->slots[*slot].team : NULL;
 }
 
-chorus_status ch_team_unknown(const struct ch_teams *teams, ch_team_handle handle)
+chorus_status ch_team_fail_unknown(const struct ch_teams *teams, ch_team_handle handle)
 {
     const struct ch_team_slot *slot = &teams->slots[(uint32_t)handle % CH_TEAM_SLOTS];
     const uint32_t generation = (uint32_t)handle >> CH_TEAM_SLOT_BITS;
@@ -172,12 +172,12 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
     if (team->last_run.stream != 0)
         CH_TRY(ch_device_word_wait(ch_heap_device(teams->heap), team->policy,
                                    ch_team_ended(team), team->last_run.ctas));
-    CH_TRY(ch_team_enter(team, ch_team_ticket(team, false)));
+    CH_TRY(ch_team_enter(team, ch_team_draw_ticket(team, false)));
     /* Messages that this PE still sends to others' sync memory could arrive after the words
      * that the leaders forward. */
     if (team->levels != NULL)
         CH_TRY(ch_links_quiet(teams->links, CH_CTX_ALGORITHMS, CH_LINK_ALL));
-    CH_TRY(ch_team_meet_last(team));
+    CH_TRY(ch_team_sync_last(team));
     CH_TRY(ch_device_table_remove(teams, handle));
     if (ch_team_is_in_use(team))
         (void)__atomic_fetch_sub(&teams->n_in_use, 1, __ATOMIC_RELAXED);
@@ -202,7 +202,7 @@ static chorus_status make_predefined(struct ch_teams *teams, const struct ch_vot
     mapped = pes + n;
     for (uint32_t pe = 0; pe < n; pe++) {
         pes[pe] = pe;
-        if (ch_links_far(teams->links, pe) == NULL) mapped[n_mapped++] = pe;
+        if (ch_links_network_link(teams->links, pe) == NULL) mapped[n_mapped++] = pe;
     }
     /* The PEs whose memory is mapped are those of the host. */
     drafts[0] = (struct ch_draft){.pes = pes, .n = n, .is_member = true};

@@ -57,9 +57,9 @@ CH_MUST_CHECK chorus_status ch_team_attach(const struct ch_teams *teams,
                                            const struct ch_team *team,
                                            struct ch_team_keys *keys_out);
 /* And learn the key of peer `pe`. */
-CH_MUST_CHECK chorus_status ch_team_learn(const struct ch_teams *teams,
-                                          const struct ch_team *team, uint32_t pe,
-                                          const struct ch_team_keys *keys);
+CH_MUST_CHECK chorus_status ch_team_add_peer_keys(const struct ch_teams *teams,
+                                                  const struct ch_team *team, uint32_t pe,
+                                                  const struct ch_team_keys *keys);
 /* Create the links to the peers, once all were added. */
 CH_MUST_CHECK chorus_status ch_team_link(const struct ch_teams *teams, struct ch_team *team);
 
@@ -74,7 +74,7 @@ enum { CH_MAIL_SETS = 5, CH_MAIL_LAST = CH_MAIL_SETS - 1 };
 
 /* The last exchange of a team, a barrier, once is_ending is set; also possible after an earlier
  * exchange failed. */
-CH_MUST_CHECK chorus_status ch_team_meet_last(struct ch_team *team);
+CH_MUST_CHECK chorus_status ch_team_sync_last(struct ch_team *team);
 
 /* Some PEs of a team that vote without the others. */
 struct ch_group {
@@ -85,7 +85,7 @@ struct ch_group {
 struct ch_voters ch_group_voters(struct ch_group *group); /* the team is borrowed */
 
 /* The offsets of the team's sync memory and mailbox in this PE's memory, which peers need. */
-uint64_t ch_team_place(const struct ch_teams *teams, const struct ch_team *team);
+uint64_t ch_team_pack_offsets(const struct ch_teams *teams, const struct ch_team *team);
 
 void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32_t pe,
                       uint32_t world, uint64_t place);
@@ -184,8 +184,8 @@ enum { CH_WHERE_BYTES = 3 * CH_DOING_TEXT_BYTES };
 /* "PE 1, which has not begun this call: PE 1 has been in barrier, call 16 of team 0, for 12 s".
  * A PE that makes another call is named first. `suspect` is the PE of the team to name if the
  * records show none that is missing; this PE: none is known. False: no PE is named. */
-bool ch_team_missing(const struct ch_team *team, const struct ch_doing *call, uint32_t suspect,
-                     char text[CH_WHERE_BYTES]);
+bool ch_team_missing_text(const struct ch_team *team, const struct ch_doing *call,
+                          uint32_t suspect, char text[CH_WHERE_BYTES]);
 
 /* Set the message of a failed wait for a word of `from`. */
 chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,

@@ -69,7 +69,7 @@ static uint32_t count_far(const struct ch_teams *teams, const struct ch_team *te
     uint32_t n = 0;
 
     for (uint32_t pe = 0; pe < team->n; pe++)
-        n += ch_links_far(teams->links, team->members[pe].world) != NULL;
+        n += ch_links_network_link(teams->links, team->members[pe].world) != NULL;
     return n;
 }
 
@@ -154,7 +154,7 @@ chorus_status ch_team_link(const struct ch_teams *teams, struct ch_team *team)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the links of %u PEs", team->n);
     CH_TRY(make_mirrors(team, n_far));
     for (uint32_t pe = 0, nth = 0; pe < team->n; pe++) {
-        struct ch_link *link = ch_links_far(teams->links, team->members[pe].world);
+        struct ch_link *link = ch_links_network_link(teams->links, team->members[pe].world);
 
         if (link != NULL) add_link(team, pe, link, nth++);
     }
@@ -168,35 +168,36 @@ chorus_status ch_team_attach(const struct ch_teams *teams, const struct ch_team 
     return ch_links_attach(teams->links, team->sync, sync_bytes(team), &keys_out->sync);
 }
 
-chorus_status ch_team_learn(const struct ch_teams *teams, const struct ch_team *team,
-                            uint32_t pe, const struct ch_team_keys *keys)
+chorus_status ch_team_add_peer_keys(const struct ch_teams *teams, const struct ch_team *team,
+                                    uint32_t pe, const struct ch_team_keys *keys)
 {
     const struct ch_member *member = &team->members[pe];
 
     if (team->remotes == NULL || team->remotes[pe].link == NULL) return CHORUS_OK;
-    CH_TRY(ch_links_learn(teams->links, member->world, member->mail, shared_bytes(team),
-                          keys->mail));
-    return ch_links_learn(teams->links, member->world,
-                          team->peers[pe].sync + team->remotes[pe].sync, sync_bytes(team),
-                          keys->sync);
+    CH_TRY(ch_links_add_peer_key(teams->links, member->world, member->mail, shared_bytes(team),
+                                 keys->mail));
+    return ch_links_add_peer_key(teams->links, member->world,
+                                 team->peers[pe].sync + team->remotes[pe].sync,
+                                 sync_bytes(team), keys->sync);
 }
 
-static void forget(const struct ch_teams *teams, const struct ch_team *team, uint32_t pe)
+static void drop_peer_keys(const struct ch_teams *teams, const struct ch_team *team,
+                           uint32_t pe)
 {
     const uint32_t world = team->members[pe].world;
 
     if (team->remotes[pe].link == NULL) return;
-    ch_links_forget(teams->links, world, team->members[pe].mail);
-    ch_links_forget(teams->links, world, team->peers[pe].sync + team->remotes[pe].sync);
+    ch_links_drop_peer_key(teams->links, world, team->members[pe].mail);
+    ch_links_drop_peer_key(teams->links, world, team->peers[pe].sync + team->remotes[pe].sync);
 }
 
 /* Undoes what the functions above do. */
-static void end_routes(const struct ch_teams *teams, struct ch_team *team)
+static void unregister_routes(const struct ch_teams *teams, struct ch_team *team)
 {
     ch_links_detach(teams->links, team->mail);
     ch_links_detach(teams->links, team->sync);
     for (uint32_t pe = 0; team->remotes != NULL && pe < team->n; pe++)
-        forget(teams, team, pe);
+        drop_peer_keys(teams, team, pe);
     if (team->mirrors != NULL) (void)munmap(team->mirrors, team->mirrors_bytes);
     free(team->remotes);
 }
@@ -238,7 +239,7 @@ void ch_team_free(struct ch_teams *teams, struct ch_team *team)
     ch_team_free(teams, team->rail);
     ch_team_end_objects(teams, team);
     free(team->levels);
-    end_routes(teams, team);
+    unregister_routes(teams, team);
     ch_heap_local_free(heap, team->mail);
     ch_heap_sync_free(heap, team->sync);
     for (int i = 0; i < CH_TEAM_CAPTURES; i++)
@@ -251,7 +252,7 @@ void ch_team_free(struct ch_teams *teams, struct ch_team *team)
 }
 
 /* A team of several PEs can be marked, which ends the waits of its collectives. */
-static void make_refusable(const struct ch_teams *teams, struct ch_team *team)
+static void init_refusal(const struct ch_teams *teams, struct ch_team *team)
 {
     char *const mail = team->mail;
 
@@ -278,7 +279,7 @@ static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
         team->check_bytes = ch_check_bytes(team->n, teams->links->network != NULL);
     for_kernels = team->is_on_gpu ? ch_device_area_bytes(team) : 0;
     CH_TRY(ch_heap_local_alloc(heap, shared_bytes(team), &team->mail));
-    make_refusable(teams, team);
+    init_refusal(teams, team);
     CH_TRY(ch_heap_sync_alloc(heap,
                               ch_dup_offset(&team->layout, team->n_dups) +
                                   team->n_dups * CH_DEVICE_DUP_BYTES(team->n) + for_kernels,
@@ -331,7 +332,7 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, size_t chunk_byt
     return CHORUS_OK;
 }
 
-uint64_t ch_team_place(const struct ch_teams *teams, const struct ch_team *team)
+uint64_t ch_team_pack_offsets(const struct ch_teams *teams, const struct ch_team *team)
 {
     return sync_steps(teams, team) << 32 | mail_steps(teams, team);
 }
@@ -339,9 +340,10 @@ uint64_t ch_team_place(const struct ch_teams *teams, const struct ch_team *team)
 void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32_t pe,
                       uint32_t world, uint64_t place)
 {
-    const bool is_far = ch_links_far(teams->links, world) != NULL;
+    const bool is_far = ch_links_network_link(teams->links, world) != NULL;
     struct ch_heap *const heap = teams->heap;
-    char *const data = is_far ? ch_heap_home(heap, world) : ch_heap_data_base(heap, world);
+    char *const data =
+        is_far ? ch_heap_base_at_owner(heap, world) : ch_heap_data_base(heap, world);
     char *const base = is_far ? data : ch_heap_base(heap, world);
     struct ch_peer *peer = &team->peers[pe];
 
@@ -369,7 +371,7 @@ int ch_team_find(const struct ch_team *team, uint32_t world)
     return -1;
 }
 
-chorus_status ch_team_broken(int status)
+chorus_status ch_team_fail_broken(int status)
 {
     return CH_FAIL(CHORUS_ERR_STATE,
                    "the team is unusable since an earlier call on it failed (%s)",

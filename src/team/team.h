@@ -165,7 +165,7 @@ struct ch_team_slot {
 };
 
 /* ERR_ARG, for a handle without a team. */
-CH_COLD chorus_status ch_team_unknown(const struct ch_teams *teams, ch_team_handle handle);
+CH_COLD chorus_status ch_team_fail_unknown(const struct ch_teams *teams, ch_team_handle handle);
 
 /* The team of a handle. ERR_ARG, with the reason: never a team, CHORUS_TEAM_INVALID, or
  * destroyed. A negative handle has a larger generation than any team. */
@@ -178,7 +178,7 @@ ch_team_get(const struct ch_teams *teams, ch_team_handle handle, struct ch_team 
     *team_out = slot->team;
     if ((uint32_t)handle >> CH_TEAM_SLOT_BITS == slot->generation && slot->team != NULL)
         return CHORUS_OK;
-    return ch_team_unknown(teams, handle);
+    return ch_team_fail_unknown(teams, handle);
 }
 
 /*
@@ -210,7 +210,7 @@ CH_MUST_CHECK chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_hand
 struct ch_voters ch_team_voters(struct ch_team *team);
 
 /* Only the barrier. */
-CH_MUST_CHECK chorus_status ch_team_meet(struct ch_team *team);
+CH_MUST_CHECK chorus_status ch_team_sync_by_mail(struct ch_team *team);
 
 /* Are all peers mapped? */
 static inline bool ch_team_is_mapped(const struct ch_team *team)
@@ -218,7 +218,7 @@ static inline bool ch_team_is_mapped(const struct ch_team *team)
     return team->remotes == NULL;
 }
 
-/* The number of the next collective on the team. is_serial: as in ch_team_ticket. */
+/* The number of the next collective on the team. is_serial: as in ch_team_draw_ticket. */
 static inline uint64_t ch_team_next_call(struct ch_team *team, bool is_serial)
 {
     uint64_t number;
@@ -233,14 +233,14 @@ static inline uint64_t ch_team_next_call(struct ch_team *team, bool is_serial)
 int ch_team_find(const struct ch_team *team, uint32_t world);
 
 /* ERR_STATE, with the reason. */
-CH_COLD chorus_status ch_team_broken(int status);
+CH_COLD chorus_status ch_team_fail_broken(int status);
 
 /* The same if a collective on the team has failed. */
-CH_MUST_CHECK static inline chorus_status ch_team_usable(const struct ch_team *team)
+CH_MUST_CHECK static inline chorus_status ch_team_check_usable(const struct ch_team *team)
 {
     const int status = __atomic_load_n(&team->status, __ATOMIC_ACQUIRE);
 
-    return status == CHORUS_OK ? CHORUS_OK : ch_team_broken(status);
+    return status == CHORUS_OK ? CHORUS_OK : ch_team_fail_broken(status);
 }
 
 /*
@@ -250,7 +250,7 @@ CH_MUST_CHECK static inline chorus_status ch_team_usable(const struct ch_team *t
  * is_serial: the program's threads make no calls at the same time, so a load and a store draw a
  * ticket. An atomic addition would wait until all stores of the previous call have completed.
  */
-static inline uint64_t ch_team_ticket(struct ch_team *team, bool is_serial)
+static inline uint64_t ch_team_draw_ticket(struct ch_team *team, bool is_serial)
 {
     uint64_t ticket;
 

@@ -24,8 +24,8 @@ static enum presence presence_of(const struct ch_team *team, uint32_t pe,
     return ch_doing_agrees(call, &called.doing) ? HAS_BEGUN : MAKES_ANOTHER;
 }
 
-bool ch_team_missing(const struct ch_team *team, const struct ch_doing *call, uint32_t suspect,
-                     char text[CH_WHERE_BYTES])
+bool ch_team_missing_text(const struct ch_team *team, const struct ch_doing *call,
+                          uint32_t suspect, char text[CH_WHERE_BYTES])
 {
     uint32_t first = suspect, n_missing = 0;
     enum presence found = HAS_BEGUN;
@@ -68,7 +68,7 @@ chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
     if (team->check != NULL && ch_team_is_refused(team) && !team->is_ending)
         return ch_team_refusal(team, text);
     if (status == CHORUS_ERR_ABORTED) {
-        const char *why = ch_wait_policy_why(team->policy);
+        const char *why = ch_wait_end_reason(team->policy);
 
         return CH_FAIL(status, "%s: PE %u stopped waiting for PE %u: the job is ending%s%s",
                        text, me, late, *why != '\0' ? ": " : "", why);
@@ -93,7 +93,7 @@ void ch_teams_add_missing(const struct ch_teams *teams, const struct ch_record_c
     const struct ch_team *team = team_of(teams, &called->doing);
     char missing[CH_WHERE_BYTES], text[CH_WHERE_BYTES + 16];
 
-    if (team == NULL || !ch_team_missing(team, &called->doing, team->me, missing)) return;
+    if (team == NULL || !ch_team_missing_text(team, &called->doing, team->me, missing)) return;
     (void)snprintf(text, sizeof(text), "; it waited for %s", missing);
     ch_error_add(text);
 }
@@ -154,8 +154,9 @@ void ch_teams_warn(const struct ch_teams *teams, const struct ch_wait_policy *po
                deadline);
         return;
     }
-    if (team != NULL) ch_team_check_again(team, &called.doing);
-    if (team != NULL && ch_team_missing(team, &called.doing, team->me, missing)) named = NULL;
+    if (team != NULL) ch_team_recheck(team, &called.doing);
+    if (team != NULL && ch_team_missing_text(team, &called.doing, team->me, missing))
+        named = NULL;
     CH_LOG(WARN, "PE %u has waited %.3g s in %s, for %s; %s", teams->me_world, seconds, text,
            named != NULL ? named : missing, deadline);
 }

@@ -58,7 +58,7 @@ static chorus_status gpu_open(const struct ch_link_terms *terms, struct ch_endpo
 }
 
 /* Wake the peer if it sleeps. */
-static void notify(const struct ch_endpoint *ep, uint32_t pe)
+static void wake_peer(const struct ch_endpoint *ep, uint32_t pe)
 {
     ch_notify(ep->policy, ch_heap_door(ep->heap, pe));
 }
@@ -89,7 +89,7 @@ static chorus_status gpu_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, 
         CH_TRY(put_word(ep, there, src, bytes));
     else if (there != src)
         CH_TRY(ch_device_copy(ep->device, there, src, bytes));
-    notify(ep, pe);
+    wake_peer(ep, pe);
     return CHORUS_OK;
 }
 
@@ -147,7 +147,7 @@ static chorus_status gpu_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, 
     (void)ctx;
     CH_TRY(run_amo(ep, &request, &fetched));
     if (fetched_out != NULL) *fetched_out = fetched;
-    if (op != CH_AMO_FETCH) notify(ep, pe);
+    if (op != CH_AMO_FETCH) wake_peer(ep, pe);
     return CHORUS_OK;
 }
 

@@ -178,9 +178,9 @@ struct ch_link_ops {
     void (*detach)(struct ch_endpoint *ep, void *base);
     /* The same for a peer's memory, at the peer's address `there`; null if there are no
      * keys. */
-    chorus_status (*learn)(struct ch_endpoint *ep, uint32_t pe, const char *there, size_t bytes,
-                           uint64_t key);
-    void (*forget)(struct ch_endpoint *ep, uint32_t pe, const char *there);
+    chorus_status (*add_peer_key)(struct ch_endpoint *ep, uint32_t pe, const char *there,
+                                  size_t bytes, uint64_t key);
+    void (*drop_peer_key)(struct ch_endpoint *ep, uint32_t pe, const char *there);
 
     /* A posted receive: if pe puts exactly `bytes` to `slot`, and they have not begun to
      * arrive, they may be stored at dst instead, whose contents are undefined until `received`.

@@ -9,9 +9,9 @@
 
 /* ---- accesses of the program that are recorded: CHORUS_RECORD=full ---- */
 
-/* The access, for end; 0: none is recorded. */
-static uint64_t begin(const struct ch_links *links, enum ch_access_what what,
-                      const void *symmetric, size_t bytes, uint64_t value, uint32_t pe)
+/* The access, for end_access; 0: none is recorded. */
+static uint64_t begin_access(const struct ch_links *links, enum ch_access_what what,
+                             const void *symmetric, size_t bytes, uint64_t value, uint32_t pe)
 {
     const struct ch_access access = {.what = what,
                                      .pe = pe,
@@ -31,13 +31,13 @@ static uint64_t begin_put(const struct ch_links *links, const void *dest, const 
     if (links->record == NULL) return 0;
     if (bytes <= sizeof(value) && ch_heap_device(links->heap) == NULL)
         memcpy(&value, source, bytes);
-    return begin(links, CH_ACCESS_put, dest, bytes, value, pe);
+    return begin_access(links, CH_ACCESS_put, dest, bytes, value, pe);
 }
 
 static uint64_t begin_get(const struct ch_links *links, const void *source, size_t bytes,
                           uint32_t pe)
 {
-    return links->record == NULL ? 0 : begin(links, CH_ACCESS_get, source, bytes, 0, pe);
+    return links->record == NULL ? 0 : begin_access(links, CH_ACCESS_get, source, bytes, 0, pe);
 }
 
 static uint64_t begin_amo(const struct ch_links *links, enum ch_amo op, const void *word,
@@ -49,10 +49,11 @@ static uint64_t begin_amo(const struct ch_links *links, enum ch_amo op, const vo
     if (op == CH_AMO_SET) what = CH_ACCESS_set;
     if (op == CH_AMO_ADD) what = CH_ACCESS_add;
     if (op == CH_AMO_FETCH) what = CH_ACCESS_fetch;
-    return begin(links, what, word, bytes, value, pe);
+    return begin_access(links, what, word, bytes, value, pe);
 }
 
-static chorus_status end(const struct ch_links *links, uint64_t access, chorus_status status)
+static chorus_status end_access(const struct ch_links *links, uint64_t access,
+                                chorus_status status)
 {
     if (access != 0) ch_record_access_end(links->record, access);
     return status;
@@ -61,7 +62,7 @@ static chorus_status end(const struct ch_links *links, uint64_t access, chorus_s
 /* ---- operations of the program ---- */
 
 /* The address by which the link names the peer's copy of a symmetric object. */
-static char *there(const struct ch_link *link, const void *symmetric)
+static char *peer_address(const struct ch_link *link, const void *symmetric)
 {
     /* Computed with integers, since the two addresses are in different objects. */
     return (char *)((uintptr_t)symmetric + (uintptr_t)link->shift);
@@ -69,10 +70,10 @@ static char *there(const struct ch_link *link, const void *symmetric)
 
 /* An operation was begun with this status under the lock: post it, and wait until `what` holds,
  * unless it is null. */
-static chorus_status finish(struct ch_link *link, uint32_t ctx, chorus_status status,
-                            ch_is_over_fn what)
+static chorus_status post_and_wait(struct ch_link *link, uint32_t ctx, chorus_status status,
+                                   ch_is_over_fn what)
 {
-    ch_network_posted(link->network);
+    ch_network_unlock_posted(link->network);
     return status == CHORUS_OK ? ch_network_finish(link, ctx, what) : status;
 }
 
@@ -83,8 +84,8 @@ static chorus_status put(struct ch_link *link, uint32_t ctx, void *dest, const v
 
     if (bytes == 0) return CHORUS_OK;
     ch_network_lock(link->network);
-    status = link->ops->put(link->ep, ctx, link->pe, there(link, dest), source, bytes);
-    return finish(link, ctx, status, is_nbi ? NULL : link->ops->is_sent);
+    status = link->ops->put(link->ep, ctx, link->pe, peer_address(link, dest), source, bytes);
+    return post_and_wait(link, ctx, status, is_nbi ? NULL : link->ops->is_sent);
 }
 
 static chorus_status get(struct ch_link *link, uint32_t ctx, void *dest, const void *source,
@@ -94,8 +95,8 @@ static chorus_status get(struct ch_link *link, uint32_t ctx, void *dest, const v
 
     if (bytes == 0) return CHORUS_OK;
     ch_network_lock(link->network);
-    status = link->ops->get(link->ep, ctx, link->pe, dest, there(link, source), bytes);
-    return finish(link, ctx, status, is_nbi ? NULL : link->ops->is_done);
+    status = link->ops->get(link->ep, ctx, link->pe, dest, peer_address(link, source), bytes);
+    return post_and_wait(link, ctx, status, is_nbi ? NULL : link->ops->is_done);
 }
 
 chorus_status ch_links_put(struct ch_links *links, uint32_t ctx, void *symmetric_dest,
@@ -103,7 +104,8 @@ chorus_status ch_links_put(struct ch_links *links, uint32_t ctx, void *symmetric
 {
     const uint64_t access = begin_put(links, symmetric_dest, source, bytes, pe);
 
-    return end(links, access, put(&links->to[pe], ctx, symmetric_dest, source, bytes, false));
+    return end_access(links, access,
+                      put(&links->to[pe], ctx, symmetric_dest, source, bytes, false));
 }
 
 chorus_status ch_links_put_nbi(struct ch_links *links, uint32_t ctx, void *symmetric_dest,
@@ -111,7 +113,8 @@ chorus_status ch_links_put_nbi(struct ch_links *links, uint32_t ctx, void *symme
 {
     const uint64_t access = begin_put(links, symmetric_dest, source, bytes, pe);
 
-    return end(links, access, put(&links->to[pe], ctx, symmetric_dest, source, bytes, true));
+    return end_access(links, access,
+                      put(&links->to[pe], ctx, symmetric_dest, source, bytes, true));
 }
 
 chorus_status ch_links_get(struct ch_links *links, uint32_t ctx, void *dest,
@@ -119,7 +122,8 @@ chorus_status ch_links_get(struct ch_links *links, uint32_t ctx, void *dest,
 {
     const uint64_t access = begin_get(links, symmetric_source, bytes, pe);
 
-    return end(links, access, get(&links->to[pe], ctx, dest, symmetric_source, bytes, false));
+    return end_access(links, access,
+                      get(&links->to[pe], ctx, dest, symmetric_source, bytes, false));
 }
 
 chorus_status ch_links_get_nbi(struct ch_links *links, uint32_t ctx, void *dest,
@@ -127,7 +131,8 @@ chorus_status ch_links_get_nbi(struct ch_links *links, uint32_t ctx, void *dest,
 {
     const uint64_t access = begin_get(links, symmetric_source, bytes, pe);
 
-    return end(links, access, get(&links->to[pe], ctx, dest, symmetric_source, bytes, true));
+    return end_access(links, access,
+                      get(&links->to[pe], ctx, dest, symmetric_source, bytes, true));
 }
 
 static chorus_status amo(struct ch_link *link, uint32_t ctx, enum ch_amo op, void *symmetric,
@@ -137,9 +142,9 @@ static chorus_status amo(struct ch_link *link, uint32_t ctx, enum ch_amo op, voi
 
     CH_TRY(ch_amo_check(symmetric, bytes));
     ch_network_lock(link->network);
-    status = link->ops->amo(link->ep, ctx, link->pe, op, there(link, symmetric), bytes, value,
-                            compare, fetched_out);
-    return finish(link, ctx, status, fetched_out != NULL ? link->ops->is_done : NULL);
+    status = link->ops->amo(link->ep, ctx, link->pe, op, peer_address(link, symmetric), bytes,
+                            value, compare, fetched_out);
+    return post_and_wait(link, ctx, status, fetched_out != NULL ? link->ops->is_done : NULL);
 }
 
 chorus_status ch_links_amo(struct ch_links *links, uint32_t ctx, enum ch_amo op,
@@ -148,8 +153,9 @@ chorus_status ch_links_amo(struct ch_links *links, uint32_t ctx, enum ch_amo op,
 {
     const uint64_t access = begin_amo(links, op, symmetric, bytes, value, pe);
 
-    return end(links, access,
-               amo(&links->to[pe], ctx, op, symmetric, bytes, value, compare, fetched_out));
+    return end_access(
+        links, access,
+        amo(&links->to[pe], ctx, op, symmetric, bytes, value, compare, fetched_out));
 }
 
 /* Without messages: the put is complete before the word changes. */
@@ -168,11 +174,11 @@ static chorus_status put_signal(struct ch_link *link, uint32_t ctx,
     chorus_status status;
 
     if (link->ops->put_signal == NULL) return put_then_amo(link, ctx, p);
-    at_peer.dest = there(link, p->dest);
-    at_peer.word = (uint64_t *)(void *)there(link, p->word);
+    at_peer.dest = peer_address(link, p->dest);
+    at_peer.word = (uint64_t *)(void *)peer_address(link, p->word);
     ch_network_lock(link->network);
     status = link->ops->put_signal(link->ep, ctx, link->pe, &at_peer);
-    return finish(link, ctx, status, is_nbi ? NULL : link->ops->is_sent);
+    return post_and_wait(link, ctx, status, is_nbi ? NULL : link->ops->is_sent);
 }
 
 /* Two accesses: of the data, if there are any, and of the word. */
@@ -185,7 +191,7 @@ chorus_status ch_links_put_signal(struct ch_links *links, uint32_t ctx,
         begin_amo(links, put->op, put->word, sizeof(*put->word), put->value, pe);
     const chorus_status status = put_signal(&links->to[pe], ctx, put, is_nbi);
 
-    return end(links, word, end(links, data, status));
+    return end_access(links, word, end_access(links, data, status));
 }
 
 /* Operations of mapped peers and GPUs are complete: only the order of this thread's own
@@ -205,9 +211,9 @@ chorus_status ch_links_quiet(struct ch_links *links, uint32_t ctx, uint32_t pe)
                                              : ch_network_quiet(links->network, ctx, pe);
 }
 
-void *ch_links_map_of(const struct ch_links *links, const void *symmetric, uint32_t pe)
+void *ch_links_peer_address(const struct ch_links *links, const void *symmetric, uint32_t pe)
 {
-    return links->to[pe].network == NULL ? there(&links->to[pe], symmetric) : NULL;
+    return links->to[pe].network == NULL ? peer_address(&links->to[pe], symmetric) : NULL;
 }
 
 bool ch_links_must_load(const struct ch_links *links)
@@ -227,7 +233,7 @@ void ch_link_post(struct ch_link *link, void *there, const void *src, size_t byt
 {
     ch_network_lock(link->network);
     (void)link->ops->put(link->ep, CH_CTX_ALGORITHMS, link->pe, there, src, bytes);
-    ch_network_posted(link->network);
+    ch_network_unlock_posted(link->network);
 }
 
 void ch_link_post_word(struct ch_link *link, uint64_t *there, uint64_t value,
@@ -244,7 +250,7 @@ void ch_link_post_signal(struct ch_link *link, void *there, const void *src, siz
     (void)sense;
     ch_network_lock(link->network);
     (void)link->ops->put_signal(link->ep, CH_CTX_ALGORITHMS, link->pe, &put);
-    ch_network_posted(link->network);
+    ch_network_unlock_posted(link->network);
 }
 
 chorus_status ch_link_flush(struct ch_link *link)
@@ -279,12 +285,12 @@ void ch_link_abandon(struct ch_link *link)
         ch_network_abandon(link->network, link->pe);
 }
 
-void ch_link_request(struct ch_link *link, uint32_t ctx, void *dst, const char *there,
-                     size_t bytes)
+void ch_link_start_get(struct ch_link *link, uint32_t ctx, void *dst, const char *there,
+                       size_t bytes)
 {
     ch_network_lock(link->network);
     (void)link->ops->get(link->ep, ctx, link->pe, dst, there, bytes);
-    ch_network_posted(link->network);
+    ch_network_unlock_posted(link->network);
 }
 
 bool ch_link_is_done(struct ch_link *link, uint32_t ctx)
@@ -323,32 +329,32 @@ bool ch_links_have_keys(const struct ch_links *links)
     return links->network != NULL && (links->network->caps & CH_LINK_KEYS) != 0;
 }
 
-chorus_status ch_links_learn(struct ch_links *links, uint32_t pe, const char *there,
-                             size_t bytes, uint64_t key)
+chorus_status ch_links_add_peer_key(struct ch_links *links, uint32_t pe, const char *there,
+                                    size_t bytes, uint64_t key)
 {
-    const struct ch_link *link = ch_links_far(links, pe);
+    const struct ch_link *link = ch_links_network_link(links, pe);
     chorus_status st;
 
     if (link == NULL || !ch_links_have_keys(links)) return CHORUS_OK;
     ch_network_lock(link->network);
-    st = link->ops->learn(link->ep, pe, there, bytes, key);
+    st = link->ops->add_peer_key(link->ep, pe, there, bytes, key);
     ch_network_unlock(link->network);
     return st;
 }
 
-void ch_links_forget(struct ch_links *links, uint32_t pe, const char *there)
+void ch_links_drop_peer_key(struct ch_links *links, uint32_t pe, const char *there)
 {
-    const struct ch_link *link = ch_links_far(links, pe);
+    const struct ch_link *link = ch_links_network_link(links, pe);
 
     if (link == NULL || !ch_links_have_keys(links) || link->network->ep == NULL) return;
     ch_network_lock(link->network);
-    link->ops->forget(link->ep, pe, there);
+    link->ops->drop_peer_key(link->ep, pe, there);
     ch_network_unlock(link->network);
 }
 
 /* ---- start and end ---- */
 
-struct ch_link *ch_links_far(struct ch_links *links, uint32_t pe)
+struct ch_link *ch_links_network_link(struct ch_links *links, uint32_t pe)
 {
     return links->to[pe].network != NULL ? &links->to[pe] : NULL;
 }
@@ -394,11 +400,12 @@ chorus_status ch_links_open(struct ch_boot *boot, struct ch_heap *heap,
     }
     network = links->network;
     for (uint32_t pe = 0; pe < links->n; pe++)
-        links->to[pe] =
-            network != NULL && network->nodes[pe] != network->nodes[links->me]
-                ? (struct ch_link){network->ops, network->ep, links->network,
-                                   ch_heap_home(heap, pe) - ch_heap_home(heap, links->me), pe}
-                : (struct ch_link){.pe = pe};
+        links->to[pe] = network != NULL && network->nodes[pe] != network->nodes[links->me]
+                            ? (struct ch_link){network->ops, network->ep, links->network,
+                                               ch_heap_base_at_owner(heap, pe) -
+                                                   ch_heap_base_at_owner(heap, links->me),
+                                               pe}
+                            : (struct ch_link){.pe = pe};
     *links_out = links;
     return CHORUS_OK;
 }
@@ -425,7 +432,7 @@ chorus_status ch_links_map(struct ch_links *links)
     return CHORUS_OK;
 }
 
-bool ch_links_near(const struct ch_links *links, struct ch_near near_out[])
+bool ch_links_list_near(const struct ch_links *links, struct ch_near near_out[])
 {
     if (ch_links_must_load(links) || links->record != NULL) return false;
     for (uint32_t pe = 0; pe < links->n; pe++)

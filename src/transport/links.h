@@ -97,10 +97,10 @@ void ch_links_disconnect(struct ch_links *links);
 void ch_links_close(struct ch_links *links); /* likewise */
 
 /* The link to a peer that is not mapped; else null. */
-struct ch_link *ch_links_far(struct ch_links *links, uint32_t pe);
+struct ch_link *ch_links_network_link(struct ch_links *links, uint32_t pe);
 /* The mapped peers for the fast paths of the program's calls; false: calls must not take them,
  * since the host cannot access the heap, or all accesses are recorded. */
-bool ch_links_near(const struct ch_links *links, struct ch_near near_out[]);
+bool ch_links_list_near(const struct ch_links *links, struct ch_near near_out[]);
 /* The host of each PE, numbered from 0; null: there is one host. */
 const uint32_t *ch_links_nodes(const struct ch_links *links);
 /* How a peer that is not mapped is reached: device and address. */
@@ -114,9 +114,10 @@ CH_MUST_CHECK chorus_status ch_links_attach(struct ch_links *links, void *base, 
                                             uint64_t *key_out);
 void ch_links_detach(struct ch_links *links, void *base);
 /* The memory of a peer, at its own address; no-ops for a PE that is mapped. */
-CH_MUST_CHECK chorus_status ch_links_learn(struct ch_links *links, uint32_t pe,
-                                           const char *there, size_t bytes, uint64_t key);
-void ch_links_forget(struct ch_links *links, uint32_t pe, const char *there);
+CH_MUST_CHECK chorus_status ch_links_add_peer_key(struct ch_links *links, uint32_t pe,
+                                                  const char *there, size_t bytes,
+                                                  uint64_t key);
+void ch_links_drop_peer_key(struct ch_links *links, uint32_t pe, const char *there);
 /* Do peers need keys? */
 bool ch_links_have_keys(const struct ch_links *links);
 
@@ -153,7 +154,7 @@ CH_MUST_CHECK chorus_status ch_links_fence(struct ch_links *links, uint32_t ctx)
 CH_MUST_CHECK chorus_status ch_links_quiet(struct ch_links *links, uint32_t ctx, uint32_t pe);
 
 /* This PE's address of a peer's copy of a symmetric object; null: the peer is not mapped. */
-void *ch_links_map_of(const struct ch_links *links, const void *symmetric, uint32_t pe);
+void *ch_links_peer_address(const struct ch_links *links, const void *symmetric, uint32_t pe);
 /* Must objects of this PE be read by ch_links_load, since they are on a GPU? */
 bool ch_links_must_load(const struct ch_links *links);
 CH_MUST_CHECK chorus_status ch_links_load(struct ch_links *links, void *out,
@@ -161,8 +162,8 @@ CH_MUST_CHECK chorus_status ch_links_load(struct ch_links *links, void *out,
 
 /* A get for memory of the library, which stays until ch_links_disconnect, from a peer's own
  * address: a failure is reported by the waits of the job. */
-void ch_link_request(struct ch_link *link, uint32_t ctx, void *dst, const char *there,
-                     size_t bytes);
+void ch_link_start_get(struct ch_link *link, uint32_t ctx, void *dst, const char *there,
+                       size_t bytes);
 /* Have all operations of the context to the peer taken effect? Never once the link failed. */
 bool ch_link_is_done(struct ch_link *link, uint32_t ctx);
 

@@ -24,9 +24,9 @@ bool ch_network_has_failed(const struct ch_network *network)
     return __atomic_load_n(&network->progress.why, __ATOMIC_ACQUIRE) != NULL;
 }
 
-static chorus_status failure(const struct ch_network *network)
+static chorus_status fail_job_ending(const struct ch_network *network)
 {
-    const char *const why = ch_wait_policy_why(network->policy);
+    const char *const why = ch_wait_end_reason(network->policy);
 
     return CH_FAIL(CHORUS_ERR_ABORTED, "the job is ending%s%s",
                    *why != '\0' ? ": " : " because another PE failed", why);
@@ -45,7 +45,7 @@ void ch_network_unlock(struct ch_network *network)
     (void)pthread_mutex_unlock(&network->lock);
 }
 
-void ch_network_posted(struct ch_network *network)
+void ch_network_unlock_posted(struct ch_network *network)
 {
     bool is_asleep;
 
@@ -73,8 +73,8 @@ bool ch_network_is_over(struct ch_link *link, uint32_t ctx, ch_is_over_fn what)
 }
 
 /* A PE for which the test does not hold; `pe`, if one was given. */
-static uint32_t who_is_late(struct ch_network *network, ch_is_over_fn what, uint32_t ctx,
-                            uint32_t pe)
+static uint32_t find_late_pe(struct ch_network *network, ch_is_over_fn what, uint32_t ctx,
+                             uint32_t pe)
 {
     for (uint32_t i = 0; pe == CH_LINK_ALL && i < network->n; i++)
         if (!is_over(network, what, ctx, i)) return i;
@@ -106,9 +106,9 @@ static chorus_status wait_until(struct ch_network *network, ch_is_over_fn what, 
     if (st == CHORUS_OK && !ch_network_has_failed(network)) return CHORUS_OK;
     if (ch_network_has_failed(network) || st == CHORUS_ERR_ABORTED) {
         ch_network_abandon(network, pe);
-        return failure(network);
+        return fail_job_ending(network);
     }
-    late = who_is_late(network, what, ctx, pe);
+    late = find_late_pe(network, what, ctx, pe);
     ch_network_abandon(network, pe);
     return CH_FAIL(st, "%s: nothing was heard of PE %u on host %s in time; is it stopped?",
                    network->ops->name, late, network->hosts[late]);
@@ -122,7 +122,7 @@ chorus_status ch_network_finish(struct ch_link *link, uint32_t ctx, ch_is_over_f
     if (what != NULL) return wait_until(network, what, ctx, link->pe);
     if (!ch_network_has_failed(network)) return CHORUS_OK;
     ch_network_abandon(network, link->pe);
-    return failure(network);
+    return fail_job_ending(network);
 }
 
 chorus_status ch_network_quiet(struct ch_network *network, uint32_t ctx, uint32_t pe)
@@ -139,7 +139,7 @@ chorus_status ch_network_fence(struct ch_network *network, uint32_t ctx)
 /* ---- memory that peers may access ---- */
 
 /* The first part after this address, in the order of addresses. */
-static size_t behind(const struct ch_parts *parts, uintptr_t there)
+static size_t first_part_after(const struct ch_parts *parts, uintptr_t there)
 {
     size_t lo = 0, hi = parts->n;
 
@@ -156,7 +156,7 @@ static size_t behind(const struct ch_parts *parts, uintptr_t there)
 
 chorus_status ch_parts_add(struct ch_parts *parts, struct ch_part part)
 {
-    const size_t at = behind(parts, part.base);
+    const size_t at = first_part_after(parts, part.base);
     struct ch_part *all = realloc(parts->all, (parts->n + 1) * sizeof(*all)); /* this is rare */
 
     if (all == NULL)
@@ -170,7 +170,7 @@ chorus_status ch_parts_add(struct ch_parts *parts, struct ch_part part)
 
 bool ch_parts_remove(struct ch_parts *parts, uintptr_t base, struct ch_part *part_out)
 {
-    const size_t at = behind(parts, base);
+    const size_t at = first_part_after(parts, base);
 
     if (at == 0 || parts->all[at - 1].base != base) return false;
     *part_out = parts->all[at - 1];
@@ -190,7 +190,7 @@ const struct ch_part *ch_parts_find(struct ch_parts *parts, uintptr_t there)
 {
     if (parts->n == 0) return NULL;
     if (there - parts->all[parts->last].base >= parts->all[parts->last].bytes) {
-        const size_t at = behind(parts, there);
+        const size_t at = first_part_after(parts, there);
 
         if (at == 0 || there - parts->all[at - 1].base >= parts->all[at - 1].bytes) return NULL;
         parts->last = at - 1;

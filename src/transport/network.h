@@ -67,7 +67,7 @@ const char *ch_network_why_not(const struct ch_network *network, uint32_t kind);
  * kind. */
 void ch_network_lock(struct ch_network *network);
 void ch_network_unlock(struct ch_network *network);
-void ch_network_posted(struct ch_network *network);
+void ch_network_unlock_posted(struct ch_network *network);
 
 /* `is_sent` or `is_done` of a kind. */
 typedef bool (*ch_is_over_fn)(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);

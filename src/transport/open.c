@@ -21,7 +21,7 @@ const struct ch_link_ops *const ch_kind_ops[CH_KIND_COUNT] = {
 #define NAME_mapped CH_KIND_COUNT
 
 /* The number of a kind, or -1. */
-static int find(const char *name, size_t length)
+static int find_kind(const char *name, size_t length)
 {
     if (length == strlen("mapped") && strncmp(name, "mapped", length) == 0) return NAME_mapped;
     for (int k = 0; k < CH_KIND_COUNT; k++)
@@ -31,7 +31,7 @@ static int find(const char *name, size_t length)
     return -1;
 }
 
-static chorus_status refuse(const char *text, const char *name, size_t length)
+static chorus_status refuse_kind(const char *text, const char *name, size_t length)
 {
 #define X(kind) " " #kind
     return CH_FAIL(
@@ -49,14 +49,14 @@ chorus_status ch_kinds_read(const char *text, struct ch_kinds *kinds_out)
     const char *at = *text == '^' ? text + 1 : text;
     struct ch_kinds kinds = {.may_map = is_without};
 
-    if (strcmp(text, "^") == 0) return refuse(text, "", 0);
+    if (strcmp(text, "^") == 0) return refuse_kind(text, "", 0);
     for (int k = 0; k < CH_KIND_COUNT; k++)
         kinds.is_allowed[k] = is_without && k != CH_KIND_loop;
     while (*at != '\0') {
         const size_t length = strcspn(at, ",");
-        const int k = find(at, length);
+        const int k = find_kind(at, length);
 
-        if (k < 0) return refuse(text, at, length);
+        if (k < 0) return refuse_kind(text, at, length);
         if (k == NAME_mapped)
             kinds.may_map = !is_without;
         else
@@ -109,7 +109,7 @@ static chorus_status map_peers(struct ch_network *network, struct ch_heap *heap)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", network->n);
     for (uint32_t pe = 0; pe < network->n; pe++)
         network->maps[pe] = ch_heap_is_mapped(heap, pe)
-                                ? ch_heap_base(heap, pe) - ch_heap_home(heap, pe)
+                                ? ch_heap_base(heap, pe) - ch_heap_base_at_owner(heap, pe)
                                 : CH_LINK_NO_MAP;
     return CHORUS_OK;
 }

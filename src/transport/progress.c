@@ -38,7 +38,7 @@ enum { NAP_MS = 2, SLEEP_MS = 500 };
  * A connection that has ended may be that of a lost PE, or of one that failed because of the
  * loss. The control plane knows which was first, and is given a moment to report it.
  */
-static void doubt(struct ch_network *network, const char *why)
+static void defer_failure(struct ch_network *network, const char *why)
 {
     if (network->boot->ops->serve == NULL && network->boot->ops->abort_job == NULL) {
         ch_network_fail(network, why);
@@ -49,7 +49,7 @@ static void doubt(struct ch_network *network, const char *why)
 }
 
 /* The control plane did not report the first lost PE in time: use the network's failure. */
-static void settle(struct ch_network *network)
+static void report_deferred_failure(struct ch_network *network)
 {
     const uint64_t since_ns = __atomic_load_n(&network->doubt_at_ns, __ATOMIC_ACQUIRE);
 
@@ -65,7 +65,7 @@ static void settle(struct ch_network *network)
 
 /* Make progress once; *moved_out: something was sent or received. False: another thread is
  * making progress. */
-static bool step(struct ch_network *network, bool *moved_out)
+static bool progress_once(struct ch_network *network, bool *moved_out)
 {
     bool has_moved = false;
 
@@ -73,7 +73,7 @@ static bool step(struct ch_network *network, bool *moved_out)
     network->has_posts = false;
     if (!ch_network_has_failed(network) && network->doubt_at_ns == 0 &&
         network->ops->progress(network->ep, &has_moved) != CHORUS_OK)
-        doubt(network, ch_error_message());
+        defer_failure(network, ch_error_message());
     (void)pthread_mutex_unlock(&network->lock);
     if (has_moved) ch_notify(network->policy, network->policy->door);
     *moved_out = has_moved;
@@ -90,7 +90,7 @@ static void serve_boot(struct ch_network *network)
 
 /* Sleep until one of the descriptors is ready, at most this long. True: the network's is
  * ready. */
-static bool rest(struct ch_network *network, int net_fd, int ms)
+static bool sleep_until_ready(struct ch_network *network, int net_fd, int ms)
 {
     const struct ch_boot *boot = network->boot;
     struct pollfd fds[3] = {
@@ -112,10 +112,10 @@ static bool is_away(const struct ch_network *network)
     return __atomic_load_n(&network->is_away, __ATOMIC_SEQ_CST);
 }
 
-static void nap(struct ch_network *network)
+static void sleep_briefly(struct ch_network *network)
 {
     __atomic_store_n(&network->is_idle, 1, __ATOMIC_SEQ_CST);
-    if (!is_away(network)) (void)rest(network, -1, NAP_MS);
+    if (!is_away(network)) (void)sleep_until_ready(network, -1, NAP_MS);
     __atomic_store_n(&network->is_idle, 0, __ATOMIC_SEQ_CST);
 }
 
@@ -131,12 +131,13 @@ static void sleep_long(struct ch_network *network)
     is_short = fd < 0 || network->has_posts;
     network->is_asleep = !is_short;
     (void)pthread_mutex_unlock(&network->lock);
-    (void)rest(network, fd, is_short || network->doubt_at_ns != 0 ? NAP_MS : SLEEP_MS);
+    (void)sleep_until_ready(network, fd,
+                            is_short || network->doubt_at_ns != 0 ? NAP_MS : SLEEP_MS);
     (void)pthread_mutex_lock(&network->lock);
     is_short = !is_short && network->has_posts;
     network->is_asleep = false;
     (void)pthread_mutex_unlock(&network->lock);
-    if (is_short) (void)rest(network, fd, NAP_MS);
+    if (is_short) (void)sleep_until_ready(network, fd, NAP_MS);
     if (network->ops->unwatch == NULL) return;
     (void)pthread_mutex_lock(&network->lock);
     network->ops->unwatch(network->ep);
@@ -155,11 +156,11 @@ static void *progress_main(void *arg)
         bool has_moved = false;
         const uint64_t visits = __atomic_load_n(&network->visits, __ATOMIC_RELAXED);
 
-        settle(network);
+        report_deferred_failure(network);
         if (visits != seen && !is_away(network)) {
             seen = visits;
-            nap(network);
-        } else if (step(network, &has_moved) && !has_moved) {
+            sleep_briefly(network);
+        } else if (progress_once(network, &has_moved) && !has_moved) {
             sleep_long(network);
         } else {
             (void)
@@ -189,7 +190,7 @@ static struct ch_network *of_progress(struct ch_progress *progress)
     return (struct ch_network *)(void *)progress; /* its first member */
 }
 
-static chorus_status make(struct ch_progress *self, bool *moved_out)
+static chorus_status make_progress(struct ch_progress *self, bool *moved_out)
 {
     struct ch_network *network = of_progress(self);
 
@@ -198,11 +199,11 @@ static chorus_status make(struct ch_progress *self, bool *moved_out)
     if (__atomic_load_n(&network->is_away, __ATOMIC_RELAXED))
         __atomic_store_n(&network->is_away, 0, __ATOMIC_RELAXED);
     if (ch_network_has_failed(network)) return CHORUS_ERR_ABORTED;
-    (void)step(network, moved_out);
+    (void)progress_once(network, moved_out);
     return CHORUS_OK;
 }
 
-static void leave(struct ch_progress *self)
+static void sleep_network(struct ch_progress *self)
 {
     struct ch_network *network = of_progress(self);
 
@@ -217,7 +218,7 @@ chorus_status ch_progress_start(struct ch_network *network)
 {
     int error;
 
-    network->progress = (struct ch_progress){make, leave, NULL};
+    network->progress = (struct ch_progress){make_progress, sleep_network, NULL};
     network->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (network->stop_fd < 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot make an eventfd: %s%s", strerror(errno),

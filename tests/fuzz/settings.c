@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     for (size_t i = 0; i < n; i++)
         set(lines[i], true);
     ch_log_configure(CH_LOG_WARN, ignore);
-    ch_environment_warn();
+    ch_warn_of_unknown_variables();
     if (ch_options_read(&options) != CHORUS_OK) {
         FUZZ_CHECK(strncmp(ch_error_message(), "CHORUS_", 7) == 0);
     } else {

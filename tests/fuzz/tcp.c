@@ -42,7 +42,7 @@ static struct ch_endpoint *open_net(void)
 /* A link that is up, over one end of a pair of sockets. */
 static struct ch_tcp_link *open_link(struct ch_endpoint *ep, int fd)
 {
-    struct ch_tcp_link *link = ch_tcp_link_called(ep, 1);
+    struct ch_tcp_link *link = ch_tcp_link_get_or_make(ep, 1);
 
     FUZZ_CHECK(link != NULL);
     link->fd = fd;

@@ -121,7 +121,7 @@ static void do_deed(struct ch_tree *tree, int sock, struct fuzz_input *in)
         if (!tree->round.is_mine) ch_tree_exchange(tree, drain, PART, false);
         break;
     case DEED_LATE:
-        if (tree->round.is_mine) ch_tree_late(tree, 1);
+        if (tree->round.is_mine) ch_tree_report_late(tree, 1);
         break;
     default:
         (void)recv(sock, drain, sizeof(drain), MSG_DONTWAIT);

@@ -234,7 +234,7 @@ struct line {
         (void)is_weak;
         coll.policy = p;
         coll.late_peer = &late;
-        ch_value_take(&coll, CH_CELL_ll128, 0, c->cells, &v, &b, round, &st);
+        ch_value_wait(&coll, CH_CELL_ll128, 0, c->cells, &v, &b, round, &st);
         if (st != CHORUS_OK) atomicAdd(&found->lost, 1u);
         tell(c->credit, round, CH_CREDIT, g);
         is_bad = v.word[0][0] != value_of(round, 2 * g.lane) ||
@@ -318,7 +318,7 @@ static __global__ void early_data(const struct litmus_run run)
     const struct channel own = channel_of(run.mine, run.mine, blockIdx.x, PUSHED);
     const struct channel to = channel_of(run.after, run.mine, blockIdx.x, PUSHED);
 
-    ch_kernel_order(1);
+    ch_kernel_wait_previous(1);
     piece_store(threadIdx.x < LITMUS_LANES / 2 ? &to : &own, run.first, threadIdx.x);
 }
 
@@ -330,14 +330,15 @@ static __global__ void early_word(const struct litmus_run run)
     const struct channel to = channel_of(run.after, run.mine, blockIdx.x, PUSHED);
     const struct channel heard = channel_of(run.mine, run.before, blockIdx.x, PUSHED);
 
-    ch_kernel_order(1);
+    ch_kernel_wait_previous(1);
     tell(to.word, run.first, CH_ENTRY, g);
     if (!hear(&p, heard.word, run.first, true, g)) atomicAdd(&run.found->lost, 1u);
 }
 
 /* Then a look at the data, though the multiprocessor has cached what was there before;
  * weakened, before the kernels before have ended. It has neither acquire nor fence: programs
- * put such a kernel behind a collective, and have only ch_kernel_order's wait for its end. */
+ * put such a kernel behind a collective, and have only ch_kernel_wait_previous's wait for its
+ * end. */
 static __global__ void early_look(const struct litmus_run run)
 {
     const struct ch_lanes g = {threadIdx.x, blockDim.x};
@@ -350,7 +351,7 @@ static __global__ void early_look(const struct litmus_run run)
     const ulonglong2 before = piece_load(data, g.lane);
     ulonglong2 q = before;
 
-    ch_kernel_order(1);
+    ch_kernel_wait_previous(1);
     if (!run.is_weak) q = piece_load(data, g.lane);
     if (before.x > run.first) atomicAdd(&run.found->lost, 1u); /* of a round that is to come */
     tell(heard.credit, run.first, CH_CREDIT, g);

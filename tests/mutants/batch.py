@@ -28,9 +28,9 @@ class Mutant(typing.NamedTuple):
 
 
 MUTANTS = [
-    Mutant("a line is not loaded again", "if (kind == CH_CELL_ll128) ch_value_ask(kind, cells, v, b);", ""),
+    Mutant("a line is not loaded again", "if (kind == CH_CELL_ll128) ch_value_poll(kind, cells, v, b);", ""),
     Mutant("lines of several PEs are not loaded again",
-           "if (kind == CH_CELL_ll128 && u < ahead) ch_value_ask(kind, wanted[u].cells, &v[u], b);", ";"),
+           "if (kind == CH_CELL_ll128 && u < ahead) ch_value_poll(kind, wanted[u].cells, &v[u], b);", ";"),
     Mutant("the flag of a second packet is not looked at",
            "(v->seen[0] ^ flag) | (v->seen[1] ^ flag)", "(v->seen[0] ^ flag)"),
     Mutant("a second packet is looked for where there is none",

@@ -67,7 +67,8 @@ MUTANTS = [
            "if (!ch_tree_hello_check(&s->hello, tree->terms.secret, &s->challenge)) {", "if (0) {",
            HOSTILE, "kinds", "kind 5 stays"),
     Mutant("strangers that say nothing stay", "src/boot/tree/accept.c",
-           "if (now - tree->unverified[i].since_ns > most_ns) drop(tree, &tree->unverified[i]);", ";",
+           "if (now - tree->unverified[i].since_ns > most_ns)\n"
+           "            close_unverified(tree, &tree->unverified[i]);", ";",
            HOSTILE, "kinds", "kind 2 stays"),
     Mutant("strangers have no time to say hello", "src/boot/tree/accept.c",
            "tree->terms.hello_ns != 0 ? tree->terms.hello_ns : CH_TREE_STRANGER_NS;", "CH_NS_PER_MS;",
@@ -85,7 +86,7 @@ MUTANTS = [
            ".root = has_root ? (int32_t)(word >> CH_CALL_ROOT_AT & ROOT_MASK) : 0,",
            ".root = (int32_t)(word >> CH_CALL_ROOT_AT & ROOT_MASK),", RECORD, "record", "agrees__calls"),
     Mutant("PEs that wait are not told of a difference", "src/team/differ.c",
-           "        store(there, &r);", "        if (team->n == 0) store(there, &r);",
+           "        store_refusal(there, &r);", "  if (team->n == 0) store_refusal(there, &r);",
            CHECK, "pes", "CHORUS_ERR_ARG|team_split_strided"),
     Mutant("the digest of a call leaves out its count", "src/team/check.c",
            "count * UINT64_C(0xd6e8feb86659fd93);", "(count & 0);", CHECK, "pes", "are_refused"),

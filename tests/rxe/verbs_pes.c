@@ -94,8 +94,8 @@ static void wait_word(const char *at, uint64_t value)
 static void learn(uint32_t pe)
 {
     for (size_t half = 0; half < 2; half++)
-        CHECK(ch_link_verbs.learn(ep, pe, shared->heap[pe] + half * HALF_BYTES, HALF_BYTES,
-                                  shared->keys[pe][half]) == CHORUS_OK);
+        CHECK(ch_link_verbs.add_peer_key(ep, pe, shared->heap[pe] + half * HALF_BYTES,
+                                         HALF_BYTES, shared->keys[pe][half]) == CHORUS_OK);
 }
 
 static void start(void)
@@ -210,8 +210,9 @@ static int fault(const char *name)
     }
     if (strcmp(name, "key") == 0) {
         if (me == 1) return expect("PE 0 on host alpha");
-        ch_link_verbs.forget(ep, 1, shared->heap[1]);
-        CHECK(ch_link_verbs.learn(ep, 1, shared->heap[1], HALF_BYTES, 12345) == CHORUS_OK);
+        ch_link_verbs.drop_peer_key(ep, 1, shared->heap[1]);
+        CHECK(ch_link_verbs.add_peer_key(ep, 1, shared->heap[1], HALF_BYTES, 12345) ==
+              CHORUS_OK);
         put_once();
         return expect("the memory key");
     }

@@ -9,7 +9,7 @@ int main(int argc, char **argv)
     char line[256];
 
     while (argc == 2 && fgets(line, sizeof(line), stdin) != NULL) {
-        ch_names_put(argv[1], line, sizeof(line));
+        ch_names_replace(argv[1], line, sizeof(line));
         (void)fputs(line, stdout);
     }
     return 0;

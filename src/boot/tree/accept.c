@@ -38,7 +38,7 @@ static void copy_name(char out[CH_TREE_HOST_BYTES], const char name[CH_TREE_HOST
 }
 
 /* A process tries several addresses of the root, each from an address of its own. */
-static bool is_same(const struct ch_tree_named *a, const struct ch_tree_named *b)
+static bool is_same_host(const struct ch_tree_named *a, const struct ch_tree_named *b)
 {
     return a->pe == b->pe && a->n == b->n && strcmp(a->host, b->host) == 0;
 }
@@ -52,7 +52,7 @@ static void note_foreign(struct ch_tree *tree, const struct ch_tree_unverified *
     copy_name(one.host, s->hello.host);
     ch_tree_address_of_peer(s->fd, one.from);
     for (uint32_t i = 0; i < f->n_named; i++)
-        if (is_same(&f->named[i], &one)) return;
+        if (is_same_host(&f->named[i], &one)) return;
     if (f->n_named < sizeof(f->named) / sizeof(f->named[0])) f->named[f->n_named++] = one;
 }
 
@@ -83,7 +83,7 @@ void ch_tree_foreign_text(const struct ch_tree *tree, char text_out[CH_TREE_TEXT
 enum { HELLO_MS = 20 };
 
 /* Its descriptor becomes the spare one if that is missing, before another thread gets it. */
-static void drop(struct ch_tree *tree, struct ch_tree_unverified *s)
+static void close_unverified(struct ch_tree *tree, struct ch_tree_unverified *s)
 {
     if (s->fd < 0) return;
     if (tree->door.fd >= 0 && tree->spare < 0 && dup3(tree->epoll, s->fd, O_CLOEXEC) == s->fd)
@@ -101,7 +101,7 @@ void ch_tree_stop_listening(struct ch_tree *tree)
     if (tree->door.fd < 0) return;
     ch_tree_door_close(&tree->door);
     for (int i = 0; i < CH_TREE_UNVERIFIED; i++)
-        drop(tree, &tree->unverified[i]);
+        close_unverified(tree, &tree->unverified[i]);
 }
 
 void ch_tree_drop_late_unverified(struct ch_tree *tree)
@@ -112,15 +112,16 @@ void ch_tree_drop_late_unverified(struct ch_tree *tree)
 
     if (tree->door.fd < 0) return;
     for (int i = 0; i < CH_TREE_UNVERIFIED; i++)
-        if (now - tree->unverified[i].since_ns > most_ns) drop(tree, &tree->unverified[i]);
+        if (now - tree->unverified[i].since_ns > most_ns)
+            close_unverified(tree, &tree->unverified[i]);
 }
 
-static void greet(struct ch_tree *tree, int fd)
+static void send_challenge(struct ch_tree *tree, int fd)
 {
     struct ch_tree_unverified *const s = &tree->unverified[tree->next_unverified];
 
     tree->next_unverified = (tree->next_unverified + 1) % CH_TREE_UNVERIFIED;
-    drop(tree, s);
+    close_unverified(tree, s);
     *s = (struct ch_tree_unverified){.fd = fd, .since_ns = ch_clock_ns()};
     ch_tree_socket_set(fd, tree->terms.link_ns);
     ch_tree_challenge_make(&s->challenge);
@@ -129,10 +130,10 @@ static void greet(struct ch_tree *tree, int fd)
     if (send(fd, &s->challenge, sizeof(s->challenge), MSG_NOSIGNAL | MSG_DONTWAIT) !=
             (ssize_t)sizeof(s->challenge) ||
         !ch_tree_watch_fd(tree, fd, s))
-        drop(tree, s);
+        close_unverified(tree, s);
 }
 
-static struct ch_tree_unverified *oldest(struct ch_tree *tree)
+static struct ch_tree_unverified *oldest_unverified(struct ch_tree *tree)
 {
     for (uint32_t i = 0; i < CH_TREE_UNVERIFIED; i++) {
         struct ch_tree_unverified *const s =
@@ -143,7 +144,7 @@ static struct ch_tree_unverified *oldest(struct ch_tree *tree)
     return NULL;
 }
 
-void ch_tree_at_limit(struct ch_tree *tree)
+void ch_tree_abort_at_limit(struct ch_tree *tree)
 {
     char why[CH_TREE_TEXT_BYTES], who[32] = "the launcher";
 
@@ -169,18 +170,18 @@ static bool close_spare(int *fd)
  * it. If there is none, it gets the spare one. Other programs may connect, too, so only when a
  * PE has taken the place of the spare one is it certain that PEs need more than there are: the
  * start fails. */
-static void make_room(struct ch_tree *tree)
+static void free_descriptor(struct ch_tree *tree)
 {
-    struct ch_tree_unverified *const s = oldest(tree);
+    struct ch_tree_unverified *const s = oldest_unverified(tree);
 
     if (s != NULL) {
         (void)poll(&(struct pollfd){.fd = s->fd, .events = POLLIN}, 1, HELLO_MS);
         ch_tree_read_unverified(tree, s);
-        drop(tree, s);
+        close_unverified(tree, s);
         return;
     }
     if (close_spare(&tree->spare)) return;
-    ch_tree_at_limit(tree);
+    ch_tree_abort_at_limit(tree);
     if (!close_spare(&tree->last_spare)) ch_tree_stop_listening(tree);
 }
 
@@ -190,9 +191,9 @@ void ch_tree_accept(struct ch_tree *tree)
         const int fd = accept4(tree->door.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
         if (fd >= 0) {
-            greet(tree, fd);
+            send_challenge(tree, fd);
         } else if (errno == EMFILE || errno == ENFILE) {
-            make_room(tree);
+            free_descriptor(tree);
             return;
         } else if (errno != ECONNABORTED && errno != EINTR) {
             return;
@@ -200,8 +201,8 @@ void ch_tree_accept(struct ch_tree *tree)
     }
 }
 
-static void answer(struct ch_tree *tree, const struct ch_tree_unverified *s,
-                   struct ch_tree_answer *a)
+static void send_answer(struct ch_tree *tree, const struct ch_tree_unverified *s,
+                        struct ch_tree_answer *a)
 {
     a->pe = a->kind == CH_TREE_REDIRECT ? a->pe : tree->terms.me;
     (void)snprintf(a->host, sizeof(a->host), "%s", tree->host);
@@ -211,7 +212,7 @@ static void answer(struct ch_tree *tree, const struct ch_tree_unverified *s,
 
 /* Its hello was made without the secret. The answer has no MAC: with one, another process could
  * test guesses of the secret without this process. */
-static void deny(struct ch_tree *tree, const struct ch_tree_unverified *s)
+static void refuse_stranger(struct ch_tree *tree, const struct ch_tree_unverified *s)
 {
     const struct ch_tree_answer a = {
         .magic = CH_TREE_MAGIC, .kind = CH_TREE_REFUSED, .status = CHORUS_ERR_ARG};
@@ -230,7 +231,7 @@ static struct ch_tree_conn *free_child(struct ch_tree *tree)
     return NULL;
 }
 
-static void redirect(struct ch_tree *tree, const struct ch_tree_unverified *s)
+static void redirect_to_child(struct ch_tree *tree, const struct ch_tree_unverified *s)
 {
     const struct ch_tree_conn *const child = &tree->children[tree->next_child];
     struct ch_tree_answer a = {.kind = CH_TREE_REDIRECT, .pe = child->pe};
@@ -238,11 +239,11 @@ static void redirect(struct ch_tree *tree, const struct ch_tree_unverified *s)
     tree->next_child = (tree->next_child + 1) % CH_TREE_CHILDREN;
     a.n_addresses = child->n_addresses;
     memcpy(a.addresses, child->addresses, sizeof(a.addresses));
-    answer(tree, s, &a);
+    send_answer(tree, s, &a);
 }
 
-static void welcome(struct ch_tree *tree, struct ch_tree_unverified *s,
-                    struct ch_tree_conn *conn)
+static void accept_child(struct ch_tree *tree, struct ch_tree_unverified *s,
+                         struct ch_tree_conn *conn)
 {
     const struct ch_tree_hello *const hello = &s->hello;
     struct ch_tree_head head = {
@@ -250,7 +251,7 @@ static void welcome(struct ch_tree *tree, struct ch_tree_unverified *s,
     struct ch_tree_answer a = {.kind = CH_TREE_WELCOME};
     const int fd = s->fd;
 
-    answer(tree, s, &a);
+    send_answer(tree, s, &a);
     (void)epoll_ctl(tree->epoll, EPOLL_CTL_DEL, fd, NULL);
     s->fd = -1;
     *conn = (struct ch_tree_conn){.fd = -1, .pe = hello->pe};
@@ -268,23 +269,24 @@ static void welcome(struct ch_tree *tree, struct ch_tree_unverified *s,
 }
 
 /* The peer has the secret: a reason to refuse it is a reason to end the job. */
-static void refuse(struct ch_tree *tree, const struct ch_tree_unverified *s, const char *why)
+static void refuse_and_abort(struct ch_tree *tree, const struct ch_tree_unverified *s,
+                             const char *why)
 {
     struct ch_tree_answer a = {.kind = CH_TREE_REFUSED, .status = CHORUS_ERR_ARG};
 
     (void)snprintf(a.reason, sizeof(a.reason), "PE %u %.480s", s->hello.pe, why);
-    answer(tree, s, &a);
+    send_answer(tree, s, &a);
     ch_tree_abort(tree, 1, a.reason);
 }
 
 /* The start has failed already, for the reason that was sent to the other PEs. */
-static void turn_away(struct ch_tree *tree, const struct ch_tree_unverified *s)
+static void refuse_after_failure(struct ch_tree *tree, const struct ch_tree_unverified *s)
 {
     struct ch_tree_answer a = {.kind = CH_TREE_REFUSED, .status = CHORUS_ERR_ABORTED};
 
     (void)snprintf(a.reason, sizeof(a.reason), "%s",
                    tree->is_over ? tree->why_over : tree->why_failed);
-    answer(tree, s, &a);
+    send_answer(tree, s, &a);
     if (tree->is_root && s->hello.pe < tree->terms.n)
         (void)snprintf(tree->hosts[s->hello.pe], CH_TREE_HOST_BYTES, "?");
 }
@@ -295,29 +297,29 @@ static bool is_for_me(const struct ch_tree *tree, const struct ch_tree_hello *he
 }
 
 /* The hello has been received completely. */
-static void judge(struct ch_tree *tree, struct ch_tree_unverified *s)
+static void handle_hello(struct ch_tree *tree, struct ch_tree_unverified *s)
 {
     char why[CH_TREE_TEXT_BYTES];
     struct ch_tree_conn *conn;
 
     if (!ch_tree_hello_check(&s->hello, tree->terms.secret, &s->challenge)) {
-        deny(tree, s);
+        refuse_stranger(tree, s);
         return;
     }
     if (!is_for_me(tree, &s->hello)) return; /* two hosts have the same address */
     if (tree->is_over || tree->why_failed[0] != '\0') {
-        turn_away(tree, s);
+        refuse_after_failure(tree, s);
         return;
     }
     if (!ch_tree_hello_fits(&s->hello, tree->terms.n, why)) {
-        refuse(tree, s, why);
+        refuse_and_abort(tree, s, why);
         return;
     }
     conn = free_child(tree);
     if (conn != NULL)
-        welcome(tree, s, conn);
+        accept_child(tree, s, conn);
     else
-        redirect(tree, s);
+        redirect_to_child(tree, s);
 }
 
 /* Further bytes may complete a hello. */
@@ -337,7 +339,7 @@ void ch_tree_read_unverified(struct ch_tree *tree, struct ch_tree_unverified *s)
         if (n < 0 && errno == EAGAIN) return;
         if (n > 0) s->got += (size_t)n;
         if (n > 0 && is_hello_so_far(s)) continue;
-        if (n > 0 && s->got == sizeof(s->hello)) judge(tree, s);
-        drop(tree, s);
+        if (n > 0 && s->got == sizeof(s->hello)) handle_hello(tree, s);
+        close_unverified(tree, s);
     }
 }

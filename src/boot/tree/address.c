@@ -25,7 +25,7 @@ static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xf
 
 void ch_tree_socket_set(int fd, uint64_t link_ns)
 {
-    const int on = 1, dead_ms = (int)(ch_silence_set(fd, link_ns) / CH_NS_PER_MS);
+    const int on = 1, dead_ms = (int)(ch_set_silence_limit(fd, link_ns) / CH_NS_PER_MS);
 
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     (void)setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &dead_ms, sizeof(dead_ms));
@@ -38,16 +38,16 @@ union sockaddr_any {
     struct sockaddr_in four;
 };
 
-static bool is_four(const struct ch_tree_address *a)
+static bool is_ipv4(const struct ch_tree_address *a)
 {
     return memcmp(a->ip, mapped, sizeof(mapped)) == 0;
 }
 
 /* For connect or bind; returns the number of bytes. */
-static socklen_t to_socket(const struct ch_tree_address *a, union sockaddr_any *out)
+static socklen_t to_sockaddr(const struct ch_tree_address *a, union sockaddr_any *out)
 {
     memset(out, 0, sizeof(*out));
-    if (is_four(a)) {
+    if (is_ipv4(a)) {
         out->four.sin_family = AF_INET;
         out->four.sin_port = htons(a->port);
         memcpy(&out->four.sin_addr, a->ip + sizeof(mapped), 4);
@@ -65,7 +65,7 @@ static int bind_address(const struct ch_tree_address *at)
 {
     const int off = 0, on = 1;
     union sockaddr_any own;
-    const socklen_t bytes = to_socket(at, &own);
+    const socklen_t bytes = to_sockaddr(at, &own);
     const int fd = socket(own.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
     if (fd < 0) return -1;
@@ -77,7 +77,7 @@ static int bind_address(const struct ch_tree_address *at)
     return -1;
 }
 
-static bool is_all(const unsigned char ip[CH_BOOT_IP_BYTES])
+static bool is_any_address(const unsigned char ip[CH_BOOT_IP_BYTES])
 {
     static const unsigned char all[CH_BOOT_IP_BYTES];
 
@@ -94,7 +94,7 @@ chorus_status ch_tree_listen_at(const unsigned char ip[CH_BOOT_IP_BYTES], uint16
 
     memcpy(at.ip, ip, sizeof(at.ip));
     fd = bind_address(&at);
-    if (fd < 0 && is_all(ip) && errno != EADDRINUSE && errno != EACCES) {
+    if (fd < 0 && is_any_address(ip) && errno != EADDRINUSE && errno != EACCES) {
         memcpy(at.ip, mapped, sizeof(mapped)); /* some hosts have no IPv6 */
         fd = bind_address(&at);
     }
@@ -131,7 +131,7 @@ void ch_tree_door_close(struct ch_tree_door *door)
 }
 
 /* False: an address of another family, or of a single link. */
-static bool from_socket(const struct sockaddr *from, struct ch_tree_address *out)
+static bool from_sockaddr(const struct sockaddr *from, struct ch_tree_address *out)
 {
     *out = (struct ch_tree_address){.port = 0};
     if (from != NULL && from->sa_family == AF_INET) {
@@ -162,7 +162,7 @@ bool ch_tree_address_is_loopback(const struct ch_tree_address *a)
 {
     static const unsigned char six[16] = {[15] = 1};
 
-    return is_four(a) ? a->ip[sizeof(mapped)] == 127 : memcmp(a->ip, six, sizeof(six)) == 0;
+    return is_ipv4(a) ? a->ip[sizeof(mapped)] == 127 : memcmp(a->ip, six, sizeof(six)) == 0;
 }
 
 bool ch_tree_address_is_own(const struct ch_tree_address *a)
@@ -174,7 +174,7 @@ bool ch_tree_address_is_own(const struct ch_tree_address *a)
     int fd;
 
     any_port.port = 0;
-    bytes = to_socket(&any_port, &own);
+    bytes = to_sockaddr(&any_port, &own);
     fd = socket(own.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     is_own = fd >= 0 && bind(fd, &own.any, bytes) == 0;
     if (fd >= 0) (void)close(fd);
@@ -182,14 +182,15 @@ bool ch_tree_address_is_own(const struct ch_tree_address *a)
 }
 
 /* Connecting a socket for datagrams sends none. */
-bool ch_tree_address_towards(const struct ch_tree_address *to, struct ch_tree_address *out)
+bool ch_tree_address_of_route(const struct ch_tree_address *to, struct ch_tree_address *out)
 {
     union sockaddr_any peer, own = {.any = {.sa_family = AF_UNSPEC}};
-    const socklen_t peer_bytes = to_socket(to, &peer);
+    const socklen_t peer_bytes = to_sockaddr(to, &peer);
     const int fd = socket(peer.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     socklen_t bytes = sizeof(own);
     const bool has_route = fd >= 0 && connect(fd, &peer.any, peer_bytes) == 0 &&
-                           getsockname(fd, &own.any, &bytes) == 0 && from_socket(&own.any, out);
+                           getsockname(fd, &own.any, &bytes) == 0 &&
+                           from_sockaddr(&own.any, out);
 
     if (fd >= 0) (void)close(fd);
     return has_route;
@@ -204,8 +205,8 @@ bool ch_tree_address_of_interface(const char *name, struct ch_tree_address *out)
     if (getifaddrs(&all) != 0) return false;
     for (const struct ifaddrs *i = all; i != NULL; i = i->ifa_next) {
         if ((i->ifa_flags & IFF_UP) == 0 || strcmp(i->ifa_name, name) != 0) continue;
-        if (!from_socket(i->ifa_addr, &one) || is_link_local(&one)) continue;
-        if (is_found && (is_four(out) || !is_four(&one))) continue;
+        if (!from_sockaddr(i->ifa_addr, &one) || is_link_local(&one)) continue;
+        if (is_found && (is_ipv4(out) || !is_ipv4(&one))) continue;
         *out = one;
         is_found = true;
     }
@@ -221,7 +222,7 @@ uint32_t ch_tree_own_addresses(const struct ch_tree_door *door,
     struct ifaddrs *all = NULL;
     uint32_t n = 0;
 
-    if (!is_all(door->ip)) {
+    if (!is_any_address(door->ip)) {
         out[0] = (struct ch_tree_address){.port = port};
         memcpy(out[0].ip, door->ip, sizeof(out[0].ip));
         return 1;
@@ -230,7 +231,7 @@ uint32_t ch_tree_own_addresses(const struct ch_tree_door *door,
     for (const struct ifaddrs *i = all; i != NULL && n < CH_TREE_ADDRESSES - 1;
          i = i->ifa_next) {
         if ((i->ifa_flags & IFF_UP) == 0 || (i->ifa_flags & IFF_LOOPBACK) != 0) continue;
-        if (!from_socket(i->ifa_addr, &out[n]) || is_link_local(&out[n])) continue;
+        if (!from_sockaddr(i->ifa_addr, &out[n]) || is_link_local(&out[n])) continue;
         out[n++].port = port;
     }
     if (all != NULL) freeifaddrs(all);
@@ -244,11 +245,11 @@ uint32_t ch_tree_own_addresses(const struct ch_tree_door *door,
 static bool print_ip(const struct ch_tree_address *a, char text_out[CH_TREE_ADDRESS_TEXT])
 {
     text_out[0] = '\0';
-    if (is_four(a))
+    if (is_ipv4(a))
         (void)inet_ntop(AF_INET, a->ip + sizeof(mapped), text_out, CH_TREE_ADDRESS_TEXT);
     else
         (void)inet_ntop(AF_INET6, a->ip, text_out, CH_TREE_ADDRESS_TEXT);
-    return is_four(a);
+    return is_ipv4(a);
 }
 
 void ch_tree_address_print(const struct ch_tree_address *a, char text_out[CH_TREE_ADDRESS_TEXT])
@@ -268,7 +269,7 @@ void ch_tree_address_of_peer(int fd, char text_out[CH_TREE_ADDRESS_TEXT])
 
     (void)snprintf(text_out, CH_TREE_ADDRESS_TEXT, "?");
     if (getpeername(fd, (struct sockaddr *)&peer, &bytes) == 0 &&
-        from_socket((const struct sockaddr *)&peer, &address))
+        from_sockaddr((const struct sockaddr *)&peer, &address))
         (void)print_ip(&address, text_out);
 }
 
@@ -294,7 +295,7 @@ void ch_tree_addresses(const struct ch_tree_door *door, char text_out[CH_TREE_TE
 }
 
 /* "host:port" or "[ip]:port", in the first `chars` of text. */
-static bool split(const char *text, size_t chars, char name[NAME_CHARS], char port[8])
+static bool split_host_port(const char *text, size_t chars, char name[NAME_CHARS], char port[8])
 {
     const char *colon = memrchr(text, ':', chars);
     const char *end;
@@ -315,8 +316,8 @@ static bool split(const char *text, size_t chars, char name[NAME_CHARS], char po
     return true;
 }
 
-static uint32_t resolve(const char *name, const char *port, struct ch_tree_address *out,
-                        uint32_t room, char *why_out, size_t why_bytes)
+static uint32_t resolve_name(const char *name, const char *port, struct ch_tree_address *out,
+                             uint32_t room, char *why_out, size_t why_bytes)
 {
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
@@ -329,7 +330,7 @@ static uint32_t resolve(const char *name, const char *port, struct ch_tree_addre
         return 0;
     }
     for (const struct addrinfo *i = found; i != NULL && n < room; i = i->ai_next)
-        if (from_socket(i->ai_addr, &out[n])) n++;
+        if (from_sockaddr(i->ai_addr, &out[n])) n++;
     freeaddrinfo(found);
     return n;
 }
@@ -344,12 +345,12 @@ uint32_t ch_tree_address_find(const char *text, struct ch_tree_address out[CH_TR
         const size_t chars = strcspn(text, ",");
         char name[NAME_CHARS], port[8];
 
-        if (!split(text, chars, name, port)) {
+        if (!split_host_port(text, chars, name, port)) {
             (void)snprintf(why_out, why_bytes, "\"%.*s\" is not of the form host:port",
                            (int)(chars < 64 ? chars : 64), text);
             return 0;
         }
-        n += resolve(name, port, out + n, CH_TREE_ADDRESSES - n, why_out, why_bytes);
+        n += resolve_name(name, port, out + n, CH_TREE_ADDRESSES - n, why_out, why_bytes);
         text += chars + (text[chars] == ',');
     }
     return n;
@@ -372,7 +373,7 @@ static int finish_connect(int fd, uint64_t deadline_ns)
 int ch_tree_connect(const struct ch_tree_address *a, uint64_t link_ns, uint64_t deadline_ns)
 {
     union sockaddr_any peer;
-    const socklen_t bytes = to_socket(a, &peer);
+    const socklen_t bytes = to_sockaddr(a, &peer);
     const int fd = socket(peer.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     int error = 0;
 

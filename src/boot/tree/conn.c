@@ -41,8 +41,8 @@ bool ch_tree_secret_parse(const char *text, unsigned char secret_out[CH_BOOT_SEC
     return true;
 }
 
-void ch_tree_job(const unsigned char secret[CH_BOOT_SECRET_BYTES],
-                 unsigned char job_out[CH_TREE_JOB_BYTES])
+void ch_tree_job_of_secret(const unsigned char secret[CH_BOOT_SECRET_BYTES],
+                           unsigned char job_out[CH_TREE_JOB_BYTES])
 {
     static const unsigned char what[] = "job";
 
@@ -58,9 +58,9 @@ void ch_tree_challenge_make(struct ch_tree_challenge *out)
 
 /* The MAC covers both nonces and the message; for a hello, the nonce of its sender is in the
  * message, and null is passed. */
-static void mac_of(unsigned char mac_out[CH_TREE_MAC_BYTES], const unsigned char *secret,
-                   const struct ch_tree_challenge *challenge, const unsigned char *nonce,
-                   const void *message, size_t bytes)
+static void compute_mac(unsigned char mac_out[CH_TREE_MAC_BYTES], const unsigned char *secret,
+                        const struct ch_tree_challenge *challenge, const unsigned char *nonce,
+                        const void *message, size_t bytes)
 {
     crypto_generichash_state state;
 
@@ -82,9 +82,10 @@ void ch_tree_hello_seal(struct ch_tree_hello *hello, const unsigned char *secret
     hello->magic = CH_TREE_MAGIC;
     hello->version_major = CHORUS_MAJOR_VERSION;
     hello->version_minor = CHORUS_MINOR_VERSION;
-    ch_tree_job(secret, hello->job);
+    ch_tree_job_of_secret(secret, hello->job);
     randombytes_buf(hello->nonce, sizeof(hello->nonce));
-    mac_of(hello->mac, secret, challenge, NULL, hello, offsetof(struct ch_tree_hello, mac));
+    compute_mac(hello->mac, secret, challenge, NULL, hello,
+                offsetof(struct ch_tree_hello, mac));
 }
 
 bool ch_tree_hello_check(const struct ch_tree_hello *hello, const unsigned char *secret,
@@ -92,7 +93,7 @@ bool ch_tree_hello_check(const struct ch_tree_hello *hello, const unsigned char 
 {
     unsigned char mac[CH_TREE_MAC_BYTES];
 
-    mac_of(mac, secret, challenge, NULL, hello, offsetof(struct ch_tree_hello, mac));
+    compute_mac(mac, secret, challenge, NULL, hello, offsetof(struct ch_tree_hello, mac));
     return hello->magic == CH_TREE_MAGIC && sodium_memcmp(mac, hello->mac, sizeof(mac)) == 0 &&
            is_text(hello->host, sizeof(hello->host)) && hello->n_addresses <= CH_TREE_ADDRESSES;
 }
@@ -101,7 +102,7 @@ bool ch_tree_hello_is_foreign(const struct ch_tree_hello *hello, const unsigned 
 {
     unsigned char job[CH_TREE_JOB_BYTES];
 
-    ch_tree_job(secret, job);
+    ch_tree_job_of_secret(secret, job);
     return hello->magic == CH_TREE_MAGIC && memcmp(job, hello->job, sizeof(job)) != 0;
 }
 
@@ -130,8 +131,8 @@ void ch_tree_answer_seal(struct ch_tree_answer *answer, const unsigned char *sec
                          const struct ch_tree_hello *hello)
 {
     answer->magic = CH_TREE_MAGIC;
-    mac_of(answer->mac, secret, challenge, hello->nonce, answer,
-           offsetof(struct ch_tree_answer, mac));
+    compute_mac(answer->mac, secret, challenge, hello->nonce, answer,
+                offsetof(struct ch_tree_answer, mac));
 }
 
 bool ch_tree_answer_check(const struct ch_tree_answer *answer, const unsigned char *secret,
@@ -140,7 +141,8 @@ bool ch_tree_answer_check(const struct ch_tree_answer *answer, const unsigned ch
 {
     unsigned char mac[CH_TREE_MAC_BYTES];
 
-    mac_of(mac, secret, challenge, hello->nonce, answer, offsetof(struct ch_tree_answer, mac));
+    compute_mac(mac, secret, challenge, hello->nonce, answer,
+                offsetof(struct ch_tree_answer, mac));
     return answer->magic == CH_TREE_MAGIC &&
            sodium_memcmp(mac, answer->mac, sizeof(mac)) == 0 &&
            is_text(answer->host, sizeof(answer->host)) &&
@@ -193,7 +195,7 @@ void ch_tree_conn_close(struct ch_tree_conn *conn)
 }
 
 /* Wait for the socket to be writable only while there are bytes to send. */
-static void watch_out(struct ch_tree *tree, struct ch_tree_conn *conn, bool wants_out)
+static void watch_writable(struct ch_tree *tree, struct ch_tree_conn *conn, bool wants_out)
 {
     struct epoll_event event = {.events = wants_out ? EPOLLIN | EPOLLOUT : EPOLLIN,
                                 .data.ptr = conn};
@@ -215,11 +217,11 @@ void ch_tree_conn_flush(struct ch_tree *tree, struct ch_tree_conn *conn)
             break;
     }
     if (conn->out_sent == conn->out_used) conn->out_sent = conn->out_used = 0;
-    if (conn->fd >= 0) watch_out(tree, conn, conn->out_used > 0);
+    if (conn->fd >= 0) watch_writable(tree, conn, conn->out_used > 0);
 }
 
 /* False: no memory. First moves the unsent bytes to the beginning of the buffer. */
-static bool make_room(struct ch_tree_conn *conn, size_t bytes)
+static bool reserve_out(struct ch_tree_conn *conn, size_t bytes)
 {
     size_t room = conn->out_room > 0 ? conn->out_room : ROOM_MIN;
     char *out;
@@ -245,7 +247,7 @@ void ch_tree_conn_send(struct ch_tree *tree, struct ch_tree_conn *conn,
     const size_t bytes = (size_t)head->bytes;
 
     if (conn->fd < 0) return;
-    if (!make_room(conn, sizeof(*head) + bytes)) {
+    if (!reserve_out(conn, sizeof(*head) + bytes)) {
         (void)shutdown(conn->fd,
                        SHUT_RDWR); /* both sides detect that the connection has ended */
         return;
@@ -264,7 +266,7 @@ void ch_tree_conn_forget_message(struct ch_tree_conn *conn)
 }
 
 /* The address for the next bytes; 0 bytes: the message is complete. */
-static char *room_of(struct ch_tree_conn *conn, size_t *bytes_out)
+static char *next_receive_room(struct ch_tree_conn *conn, size_t *bytes_out)
 {
     if (conn->got < sizeof(conn->head)) {
         *bytes_out = sizeof(conn->head) - conn->got;
@@ -278,7 +280,7 @@ int ch_tree_conn_receive(struct ch_tree *tree, struct ch_tree_conn *conn)
 {
     for (;;) {
         size_t bytes;
-        char *const room = room_of(conn, &bytes);
+        char *const room = next_receive_room(conn, &bytes);
         ssize_t n;
 
         if (bytes == 0) return 1;

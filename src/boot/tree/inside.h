@@ -93,8 +93,8 @@ struct ch_tree_head {
 bool ch_tree_head_check(const struct ch_tree_head *head, uint32_t n);
 
 /* A name of the job that does not reveal the secret. */
-void ch_tree_job(const unsigned char secret[CH_BOOT_SECRET_BYTES],
-                 unsigned char job_out[CH_TREE_JOB_BYTES]);
+void ch_tree_job_of_secret(const unsigned char secret[CH_BOOT_SECRET_BYTES],
+                           unsigned char job_out[CH_TREE_JOB_BYTES]);
 
 void ch_tree_challenge_make(struct ch_tree_challenge *out);
 
@@ -232,10 +232,11 @@ void ch_tree_foreign_text(const struct ch_tree *tree, char text_out[CH_TREE_TEXT
 /* round.c: exchanges, at the root and at other nodes. */
 CH_MUST_CHECK bool ch_round_open(struct ch_tree *tree); /* false: no memory */
 void ch_round_close(struct ch_tree *tree);
-void ch_round_gather(struct ch_tree *tree, const struct ch_tree_head *head, const char *blob);
-void ch_round_late(struct ch_tree *tree, double waited_s);
+void ch_round_add_part(struct ch_tree *tree, const struct ch_tree_head *head, const char *blob);
+void ch_round_fail_late(struct ch_tree *tree, double waited_s);
 /* Forward the result to the children, and report it to this PE. */
-void ch_round_result(struct ch_tree *tree, const struct ch_tree_head *head, const char *body);
+void ch_round_handle_result(struct ch_tree *tree, const struct ch_tree_head *head,
+                            const char *body);
 /* Fail it on this PE only, if it waits. */
 void ch_round_fail_mine(struct ch_tree *tree, chorus_status status, const char *reason);
 
@@ -265,18 +266,18 @@ struct ch_local_name {
     unsigned char bytes[16];
 };
 
-/* Not collective. All PEs then exchange their names, and pass these to ch_local_meet. */
+/* Not collective. All PEs then exchange their names, and pass these to ch_local_set_leader. */
 CH_MUST_CHECK chorus_status ch_local_open(const struct ch_boot *boot,
                                           struct ch_local_name *name_out,
                                           struct ch_local **out);
-void ch_local_meet(struct ch_local *local, const struct ch_local_name *names);
+void ch_local_set_leader(struct ch_local *local, const struct ch_local_name *names);
 void ch_local_close(struct ch_local *local); /* null is a no-op */
 
 /* In a child that this process forked: close its copies of the descriptors. */
 void ch_local_abandon(const struct ch_local *local);
 
 /* Send fd, and receive those of the host's PEs at their indices of fds_out; other entries
- * become -1. Collective over the host, after ch_local_meet. After a failure, all
+ * become -1. Collective over the host, after ch_local_set_leader. After a failure, all
  * later calls fail. */
 CH_MUST_CHECK chorus_status ch_local_exchange(struct ch_local *local, int fd, int *fds_out,
                                               uint64_t deadline_ns);

@@ -42,7 +42,7 @@ struct search {
 
 enum outcome { OUTCOME_NONE, OUTCOME_IN, OUTCOME_REDIRECT, OUTCOME_REFUSED };
 
-static uint64_t sooner(const struct search *s, uint64_t wait_ns)
+static uint64_t limit_by_deadline(const struct search *s, uint64_t wait_ns)
 {
     const uint64_t at = ch_clock_ns() + wait_ns;
 
@@ -67,7 +67,7 @@ static bool receive(int fd, void *data, size_t bytes, uint64_t until_ns)
     return true;
 }
 
-static void describe(const struct ch_tree *tree, struct ch_tree_hello *hello)
+static void fill_hello(const struct ch_tree *tree, struct ch_tree_hello *hello)
 {
     hello->pe = tree->terms.me;
     hello->n = tree->terms.n;
@@ -75,7 +75,7 @@ static void describe(const struct ch_tree *tree, struct ch_tree_hello *hello)
     hello->n_addresses = ch_tree_own_addresses(&tree->door, hello->addresses);
 }
 
-static void note(struct search *s, uint32_t i, const char *what, const char *more)
+static void note_reason(struct search *s, uint32_t i, const char *what, const char *more)
 {
     char text[CH_TREE_ADDRESS_TEXT];
 
@@ -84,34 +84,35 @@ static void note(struct search *s, uint32_t i, const char *what, const char *mor
 }
 
 /* The handshake with the program that accepted the connection. */
-static enum outcome greet(struct search *s, uint32_t i, int fd)
+static enum outcome shake_hands(struct search *s, uint32_t i, int fd)
 {
     const unsigned char *const secret = s->tree->terms.secret;
     struct ch_tree_hello hello = {.to = s->to};
     struct ch_tree_challenge challenge;
 
-    if (!receive(fd, &challenge, sizeof(challenge), sooner(s, ANSWER_NS))) {
-        note(s, i, "accepts connections, but does not answer", "");
+    if (!receive(fd, &challenge, sizeof(challenge), limit_by_deadline(s, ANSWER_NS))) {
+        note_reason(s, i, "accepts connections, but does not answer", "");
         return OUTCOME_NONE;
     }
     if (challenge.magic != CH_TREE_MAGIC) {
-        note(s, i, "is another program, or another version of Chorus", "");
+        note_reason(s, i, "is another program, or another version of Chorus", "");
         return OUTCOME_NONE;
     }
-    describe(s->tree, &hello);
+    fill_hello(s->tree, &hello);
     ch_tree_hello_seal(&hello, secret, &challenge);
     if (send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) != (ssize_t)sizeof(hello) ||
-        !receive(fd, &s->answer, sizeof(s->answer), sooner(s, ANSWER_NS))) {
-        note(s, i, "ended the connection", "");
+        !receive(fd, &s->answer, sizeof(s->answer), limit_by_deadline(s, ANSWER_NS))) {
+        note_reason(s, i, "ended the connection", "");
         return OUTCOME_NONE;
     }
     if (!ch_tree_answer_check(&s->answer, secret, &challenge, &hello)) {
         s->n_wrong++;
-        note(s, i,
-             "has another secret: it is of another job, or this process was started with a "
-             "wrong "
-             "one; ",
-             CH_TREE_SECRET_ADVICE);
+        note_reason(
+            s, i,
+            "has another secret: it is of another job, or this process was started with a "
+            "wrong "
+            "one; ",
+            CH_TREE_SECRET_ADVICE);
         return OUTCOME_NONE;
     }
     if (s->answer.kind == CH_TREE_WELCOME) return OUTCOME_IN;
@@ -127,14 +128,14 @@ static enum outcome try_all(struct search *s, int *fd_out)
         enum outcome outcome;
 
         if (ch_clock_ns() >= s->deadline_ns && s->why[0] != '\0') break;
-        fd = ch_tree_connect(&s->at[i], s->tree->terms.link_ns, sooner(s, wait_ns));
+        fd = ch_tree_connect(&s->at[i], s->tree->terms.link_ns, limit_by_deadline(s, wait_ns));
         if (fd < 0) {
             s->is_at_limit = errno == EMFILE || errno == ENFILE;
-            note(s, i, strerror(errno), s->is_at_limit ? "; " CH_LIMIT_ADVICE : "");
+            note_reason(s, i, strerror(errno), s->is_at_limit ? "; " CH_LIMIT_ADVICE : "");
             if (s->is_at_limit) break;
             continue;
         }
-        outcome = greet(s, i, fd);
+        outcome = shake_hands(s, i, fd);
         if (outcome == OUTCOME_IN) {
             *fd_out = fd;
             return outcome;
@@ -155,14 +156,14 @@ static void start_at_root(struct search *s)
     if (s->n == 0) memcpy(s->why, why, sizeof(why));
 }
 
-static void follow(struct search *s)
+static void follow_redirect(struct search *s)
 {
     s->to = s->answer.pe;
     s->n = s->answer.n_addresses;
     memcpy(s->at, s->answer.addresses, sizeof(s->at));
 }
 
-static void rest(const struct search *s)
+static void back_off(const struct search *s)
 {
     const uint32_t most = (uint32_t)PAUSE_MIN_MS << (s->n_rounds < 6 ? s->n_rounds : 6);
     const uint32_t ms =
@@ -182,7 +183,7 @@ static chorus_status find_parent(struct search *s, int *fd_out)
         case OUTCOME_IN:
             return CHORUS_OK;
         case OUTCOME_REDIRECT:
-            follow(s);
+            follow_redirect(s);
             continue;
         case OUTCOME_REFUSED:
             return CH_FAIL((chorus_status)s->answer.status, "exchange among all PEs: %s",
@@ -199,7 +200,7 @@ static chorus_status find_parent(struct search *s, int *fd_out)
                            "PE %u could not join the job at %s within %.3g s: %s",
                            s->tree->terms.me, s->root,
                            (double)(ch_clock_ns() - since_ns) / (double)CH_NS_PER_S, s->why);
-        rest(s);
+        back_off(s);
         s->n_rounds++;
         start_at_root(s);
     }

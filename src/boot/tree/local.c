@@ -88,13 +88,13 @@ chorus_status ch_local_open(const struct ch_boot *boot, struct ch_local_name *na
     return CHORUS_OK;
 }
 
-void ch_local_meet(struct ch_local *local, const struct ch_local_name *names)
+void ch_local_set_leader(struct ch_local *local, const struct ch_local_name *names)
 {
     local->name = names[local->leader];
 }
 
 /* PEs that wait for this PE find that it has left. */
-static void hang_up(struct ch_local *local)
+static void close_sockets(struct ch_local *local)
 {
     local->is_broken = true;
     ch_fd_close_all(&local->door, 1);
@@ -113,19 +113,19 @@ void ch_local_abandon(const struct ch_local *local)
 void ch_local_close(struct ch_local *local)
 {
     if (local == NULL) return;
-    hang_up(local);
+    close_sockets(local);
     free(local->socks);
     free(local);
 }
 
 /* A PE of this host sends its number; other connections are closed. */
-static void take_in(struct ch_local *local, int sock, uint64_t deadline_ns)
+static void accept_member(struct ch_local *local, int sock, uint64_t deadline_ns)
 {
     const struct ch_boot *const boot = local->boot;
     const uint64_t soon = ch_clock_ns() + CH_NS_PER_S;
     uint32_t pe;
 
-    if (ch_own_peer(sock) &&
+    if (ch_is_peer_own_user(sock) &&
         ch_wire_recv(sock, &pe, sizeof(pe),
                      deadline_ns != 0 && deadline_ns < soon ? deadline_ns : soon) ==
             CHORUS_OK &&
@@ -137,7 +137,7 @@ static void take_in(struct ch_local *local, int sock, uint64_t deadline_ns)
 
 /* The leader: wait until all PEs of the host have connected. The tree's thread closes none of
  * these sockets, so the wait checks regularly whether the job is over. */
-static chorus_status await_all(struct ch_local *local, uint64_t deadline_ns)
+static chorus_status accept_all_members(struct ch_local *local, uint64_t deadline_ns)
 {
     struct ch_boot *const boot = (struct ch_boot *)(uintptr_t)local->boot;
     uint32_t n_here = 1;
@@ -155,7 +155,7 @@ static chorus_status await_all(struct ch_local *local, uint64_t deadline_ns)
                            "exchange among all PEs: PE %u has no descriptor left for a "
                            "connection from another PE of its host; " CH_LIMIT_ADVICE,
                            boot->me);
-        if (sock >= 0) take_in(local, sock, deadline_ns);
+        if (sock >= 0) accept_member(local, sock, deadline_ns);
         n_here = 1;
         for (uint32_t pe = 0; pe < boot->n; pe++)
             n_here += local->socks[pe] >= 0;
@@ -165,11 +165,11 @@ static chorus_status await_all(struct ch_local *local, uint64_t deadline_ns)
     return CHORUS_OK;
 }
 
-static chorus_status collect(struct ch_local *local, int fd, int *fds, uint64_t deadline_ns)
+static chorus_status collect_fds(struct ch_local *local, int fd, int *fds, uint64_t deadline_ns)
 {
     const struct ch_boot *const boot = local->boot;
 
-    if (local->door >= 0) CH_TRY(await_all(local, deadline_ns));
+    if (local->door >= 0) CH_TRY(accept_all_members(local, deadline_ns));
     CH_TRY(ch_fd_dup(fd, &fds[boot->me]));
     for (uint32_t pe = 0; pe < boot->n; pe++)
         if (local->socks[pe] >= 0)
@@ -179,7 +179,7 @@ static chorus_status collect(struct ch_local *local, int fd, int *fds, uint64_t 
 
 /* fds has the descriptors of all PEs, with -1 for those of other hosts, since the numbers of a
  * host's PEs need not be consecutive. */
-static chorus_status hand_out(struct ch_local *local, const int *fds, uint64_t deadline_ns)
+static chorus_status send_all_fds(struct ch_local *local, const int *fds, uint64_t deadline_ns)
 {
     const uint32_t n = local->boot->n;
     int *dense = calloc(local->n_near, sizeof(int));
@@ -196,11 +196,12 @@ static chorus_status hand_out(struct ch_local *local, const int *fds, uint64_t d
     return status;
 }
 
-static chorus_status lead(struct ch_local *local, int fd, int *fds_out, uint64_t deadline_ns)
+static chorus_status exchange_as_leader(struct ch_local *local, int fd, int *fds_out,
+                                        uint64_t deadline_ns)
 {
-    chorus_status status = collect(local, fd, fds_out, deadline_ns);
+    chorus_status status = collect_fds(local, fd, fds_out, deadline_ns);
 
-    if (status == CHORUS_OK) status = hand_out(local, fds_out, deadline_ns);
+    if (status == CHORUS_OK) status = send_all_fds(local, fds_out, deadline_ns);
     if (status == CHORUS_OK) return CHORUS_OK;
     ch_fd_close_all(fds_out, local->boot->n);
     return status;
@@ -212,7 +213,8 @@ static chorus_status connect_leader(struct ch_local *local)
     const socklen_t bytes = name_socket(&local->name, &name);
     const int sock = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    if (sock >= 0 && connect(sock, (struct sockaddr *)&name, bytes) == 0 && ch_own_peer(sock)) {
+    if (sock >= 0 && connect(sock, (struct sockaddr *)&name, bytes) == 0 &&
+        ch_is_peer_own_user(sock)) {
         local->socks[local->leader] = sock;
         return ch_wire_send(sock, &local->boot->me, sizeof(uint32_t), -1, 0);
     }
@@ -222,7 +224,8 @@ static chorus_status connect_leader(struct ch_local *local)
                    local->leader, strerror(errno));
 }
 
-static chorus_status attend(struct ch_local *local, int fd, int *fds_out, uint64_t deadline_ns)
+static chorus_status exchange_as_member(struct ch_local *local, int fd, int *fds_out,
+                                        uint64_t deadline_ns)
 {
     const struct ch_boot *const boot = local->boot;
     const char byte = 0;
@@ -248,11 +251,11 @@ chorus_status ch_local_exchange(struct ch_local *local, int fd, int *fds_out,
     for (uint32_t pe = 0; pe < boot->n; pe++)
         fds_out[pe] = -1;
     if (local->leader == boot->me)
-        status = lead(local, fd, fds_out, deadline_ns);
+        status = exchange_as_leader(local, fd, fds_out, deadline_ns);
     else
-        status = attend(local, fd, fds_out, deadline_ns);
+        status = exchange_as_member(local, fd, fds_out, deadline_ns);
     if (status == CHORUS_OK) return CHORUS_OK;
-    hang_up(local);
+    close_sockets(local);
     if (status == CHORUS_ERR_TIMEOUT)
         return CH_FAIL(status,
                        "exchange among all PEs: the PEs of this host did not all pass their "

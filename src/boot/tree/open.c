@@ -63,14 +63,14 @@ struct tree_boot {
     size_t bytes; /* bytes of all blobs */
 };
 
-static void raise_fd(int fd)
+static void signal_eventfd(int fd)
 {
     const uint64_t one = 1;
 
     if (write(fd, &one, sizeof(one)) < 0) return; /* it is signalled already */
 }
 
-static struct timespec at_clock(uint64_t ns)
+static struct timespec timespec_of(uint64_t ns)
 {
     return (struct timespec){(time_t)(ns / CH_NS_PER_S), (long)(ns % CH_NS_PER_S)};
 }
@@ -85,7 +85,7 @@ static void set_word(uint32_t *word, uint32_t value)
  * handler. */
 static bool await_word(const uint32_t *word, uint32_t value, uint64_t deadline_ns)
 {
-    const struct timespec at = at_clock(deadline_ns);
+    const struct timespec at = timespec_of(deadline_ns);
 
     for (;;) {
         const uint32_t seen = __atomic_load_n(word, __ATOMIC_ACQUIRE);
@@ -98,7 +98,7 @@ static bool await_word(const uint32_t *word, uint32_t value, uint64_t deadline_n
 }
 
 /* Take the lock, in a thread that may run signal handlers. */
-static void enter(struct tree_boot *boot, sigset_t *old_out)
+static void lock_boot(struct tree_boot *boot, sigset_t *old_out)
 {
     sigset_t all;
 
@@ -107,7 +107,7 @@ static void enter(struct tree_boot *boot, sigset_t *old_out)
     (void)pthread_mutex_lock(&boot->lock);
 }
 
-static void leave(struct tree_boot *boot, const sigset_t *old)
+static void unlock_boot(struct tree_boot *boot, const sigset_t *old)
 {
     (void)pthread_mutex_unlock(&boot->lock);
     (void)pthread_sigmask(SIG_SETMASK, old, NULL);
@@ -133,7 +133,7 @@ static void on_over(void *self, int status, const char *reason)
     (void)snprintf(boot->why_over, sizeof(boot->why_over), "%s", reason);
     __atomic_store_n(&boot->base.why_over, boot->why_over, __ATOMIC_RELEASE);
     if (boot->door != NULL) ch_door_abort(boot->door);
-    raise_fd(boot->over);
+    signal_eventfd(boot->over);
 }
 
 /* Inform the other PEs before the launcher, which then ends this one. */
@@ -162,14 +162,14 @@ static void *serve_tree(void *arg)
         (void)pthread_mutex_lock(&boot->lock);
         if (__atomic_load_n(&boot->end, __ATOMIC_ACQUIRE) == END_ASKED) end_job(boot);
         if (boot->share != NULL && ch_share_is_at_limit(boot->share))
-            ch_tree_at_limit(boot->tree);
+            ch_tree_abort_at_limit(boot->tree);
         ch_tree_serve(boot->tree);
         (void)pthread_mutex_unlock(&boot->lock);
     }
     return NULL;
 }
 
-static chorus_status conclude(struct tree_boot *boot)
+static chorus_status exchange_status(struct tree_boot *boot)
 {
     const double waited_s = (double)boot->base.timeout_ns / (double)CH_NS_PER_S;
 
@@ -193,29 +193,29 @@ static chorus_status exchange_blobs(struct tree_boot *boot, const void *blob, si
     if (boot->is_broken)
         return CH_FAIL(CHORUS_ERR_ABORTED,
                        "exchange among all PEs: an earlier one failed half way");
-    enter(boot, &old);
+    lock_boot(boot, &old);
     __atomic_store_n(&boot->is_done, false, __ATOMIC_RELAXED);
     boot->blobs_out = blobs_out;
     boot->bytes = boot->base.n * bytes;
     ch_tree_exchange(boot->tree, blob, bytes, has_fd);
-    leave(boot, &old);
+    unlock_boot(boot, &old);
     if (ch_boot_may_warn(&boot->base) &&
         !await_word(&boot->is_done, true, ch_clock_ns() + boot->base.warn_ns))
         boot->base.warn(boot->base.warn_arg, NULL, boot->base.warn_ns);
     if (!await_word(&boot->is_done, true, deadline_ns)) {
-        enter(boot, &old);
-        ch_tree_late(boot->tree, (double)boot->base.timeout_ns / (double)CH_NS_PER_S);
-        leave(boot, &old);
+        lock_boot(boot, &old);
+        ch_tree_report_late(boot->tree, (double)boot->base.timeout_ns / (double)CH_NS_PER_S);
+        unlock_boot(boot, &old);
         (void)await_word(&boot->is_done, true, ch_clock_ns() + VERDICT_NS);
     }
-    enter(boot, &old);
-    status = conclude(boot);
+    lock_boot(boot, &old);
+    status = exchange_status(boot);
     boot->bytes = SIZE_MAX;    /* a late result is ignored */
     if (status == CHORUS_OK) { /* all PEs have joined, so they have the secret */
         share = boot->share;
         boot->share = NULL;
     }
-    leave(boot, &old);
+    unlock_boot(boot, &old);
     ch_share_close(share);
     return status;
 }
@@ -231,7 +231,7 @@ static chorus_status meet_locally(struct tree_boot *boot, uint64_t deadline_ns)
     CH_TRY_GOTO(status, ch_local_open(&boot->base, &name, &local), out_names);
     CH_TRY_GOTO(status, exchange_blobs(boot, &name, sizeof(name), false, names, deadline_ns),
                 out_local);
-    ch_local_meet(local, names);
+    ch_local_set_leader(local, names);
     boot->local = local;
     local = NULL;
 
@@ -265,9 +265,9 @@ static chorus_status tree_serve(struct ch_boot *base)
     chorus_status status = CHORUS_OK;
     sigset_t old;
 
-    enter(boot, &old);
+    lock_boot(boot, &old);
     if (base->why_over != NULL) status = CH_FAIL(CHORUS_ERR_ABORTED, "%s", boot->why_over);
-    leave(boot, &old);
+    unlock_boot(boot, &old);
     return status;
 }
 
@@ -276,10 +276,10 @@ static void tree_guard(struct ch_boot *base, struct ch_door *door)
     struct tree_boot *boot = (struct tree_boot *)base;
     sigset_t old;
 
-    enter(boot, &old);
+    lock_boot(boot, &old);
     boot->door = door;
     if (door != NULL && base->why_over != NULL) ch_door_abort(door);
-    leave(boot, &old);
+    unlock_boot(boot, &old);
 }
 
 static int tree_watch(struct ch_boot *base)
@@ -303,7 +303,7 @@ static void tree_abort_job(struct ch_boot *base, int status)
 
     __atomic_store_n(&boot->end_status, status, __ATOMIC_RELEASE);
     __atomic_store_n(&boot->end, END_ASKED, __ATOMIC_RELEASE);
-    raise_fd(boot->wake);
+    signal_eventfd(boot->wake);
     (void)await_word(&boot->end, END_SENT, ch_clock_ns() + ENDING_NS);
 }
 
@@ -312,16 +312,16 @@ static void tree_give_up(struct ch_boot *base, const char *why)
     struct tree_boot *boot = (struct tree_boot *)base;
     sigset_t old;
 
-    enter(boot, &old);
+    lock_boot(boot, &old);
     ch_tree_abort(boot->tree, 1, why);
-    leave(boot, &old);
+    unlock_boot(boot, &old);
 }
 
 static void tree_free(struct tree_boot *boot)
 {
     if (boot->has_thread) {
         __atomic_store_n(&boot->is_closing, true, __ATOMIC_RELEASE);
-        raise_fd(boot->wake);
+        signal_eventfd(boot->wake);
         (void)pthread_join(boot->thread, NULL);
     }
     ch_share_close(boot->share);

@@ -52,7 +52,8 @@ void ch_round_fail_mine(struct ch_tree *tree, chorus_status status, const char *
     tell_exchanged(tree, status, reason, NULL, 0);
 }
 
-void ch_round_result(struct ch_tree *tree, const struct ch_tree_head *head, const char *body)
+void ch_round_handle_result(struct ch_tree *tree, const struct ch_tree_head *head,
+                            const char *body)
 {
     char reason[CH_TREE_TEXT_BYTES] = "";
 
@@ -80,11 +81,11 @@ static void fail_all(struct ch_tree *tree, chorus_status status, const char *rea
                                       .code = status};
 
     forget_parts(tree);
-    ch_round_result(tree, &head, reason);
+    ch_round_handle_result(tree, &head, reason);
 }
 
 /* Have the parts of all PEs the same form as that of PE 0? */
-static bool all_alike(const struct ch_tree *tree, char why_out[CH_TREE_TEXT_BYTES])
+static bool are_parts_alike(const struct ch_tree *tree, char why_out[CH_TREE_TEXT_BYTES])
 {
     const struct ch_tree_part *const first = &tree->round.parts[0];
 
@@ -100,7 +101,7 @@ static bool all_alike(const struct ch_tree *tree, char why_out[CH_TREE_TEXT_BYTE
 }
 
 /* The parts of all PEs have arrived. */
-static void finish(struct ch_tree *tree)
+static void finish_round(struct ch_tree *tree)
 {
     const size_t bytes = tree->round.parts[0].bytes;
     const struct ch_tree_head head = {.kind = CH_TREE_RESULT,
@@ -109,7 +110,7 @@ static void finish(struct ch_tree *tree)
                                       .bytes = tree->terms.n * bytes};
     char why[CH_TREE_TEXT_BYTES], *all;
 
-    if (!all_alike(tree, why)) {
+    if (!are_parts_alike(tree, why)) {
         fail_all(tree, CHORUS_ERR_ARG, why);
         return;
     }
@@ -121,12 +122,12 @@ static void finish(struct ch_tree *tree)
     for (uint32_t pe = 0; pe < tree->terms.n && bytes > 0; pe++)
         memcpy(all + pe * bytes, tree->round.parts[pe].blob, bytes);
     forget_parts(tree);
-    ch_round_result(tree, &head, all);
+    ch_round_handle_result(tree, &head, all);
     free(all);
 }
 
 /* A part of an exchange that has failed meanwhile is ignored: its PE was informed. */
-void ch_round_gather(struct ch_tree *tree, const struct ch_tree_head *head, const char *blob)
+void ch_round_add_part(struct ch_tree *tree, const struct ch_tree_head *head, const char *blob)
 {
     struct ch_tree_part *const part = &tree->round.parts[head->pe];
 
@@ -141,7 +142,7 @@ void ch_round_gather(struct ch_tree *tree, const struct ch_tree_head *head, cons
         }
         memcpy(part->blob, blob, part->bytes);
     }
-    if (++tree->round.n_here == tree->terms.n) finish(tree);
+    if (++tree->round.n_here == tree->terms.n) finish_round(tree);
 }
 
 /* "PE 1, PE 4 and 20 more", of the PEs for which `is_meant`. Returns their number. */
@@ -168,7 +169,7 @@ static uint32_t name_missing(const struct ch_tree *tree, bool has_joined,
     return count;
 }
 
-void ch_round_late(struct ch_tree *tree, double waited_s)
+void ch_round_fail_late(struct ch_tree *tree, double waited_s)
 {
     char absent[CH_TREE_TEXT_BYTES], silent[CH_TREE_TEXT_BYTES];
     const uint32_t n_absent = name_missing(tree, false, absent);
@@ -245,7 +246,7 @@ void ch_tree_abort(struct ch_tree *tree, int status, const char *reason)
     ch_tree_note_over(tree, NULL, &head, reason);
 }
 
-static const char *how_it_ended(int error)
+static const char *end_reason(int error)
 {
     switch (error) {
     case 0:
@@ -273,7 +274,7 @@ static void name_pe(const struct ch_tree_conn *conn, char out[32])
 }
 
 /* The root no longer reaches this node, nor the nodes below it. */
-static void miss_parent(struct ch_tree *tree, const char *who)
+static void fail_without_parent(struct ch_tree *tree, const char *who)
 {
     char why[CH_TREE_TEXT_BYTES];
 
@@ -288,11 +289,11 @@ void ch_tree_lose(struct ch_tree *tree, struct ch_tree_conn *conn, int error)
 
     name_pe(conn, who);
     (void)snprintf(why, sizeof(why), "%s on host %s was lost: %s", who, conn->host,
-                   how_it_ended(error));
+                   end_reason(error));
     ch_tree_conn_close(conn);
     if (tree->is_over) return;
     if (!is_leaving)
         ch_tree_abort(tree, 1, why);
     else if (conn == &tree->up)
-        miss_parent(tree, who);
+        fail_without_parent(tree, who);
 }

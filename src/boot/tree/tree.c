@@ -111,7 +111,7 @@ void ch_tree_send_all(struct ch_tree *tree, const struct ch_tree_conn *from,
 }
 
 /* A message from a child that only the root can handle. */
-static void pass_up(struct ch_tree *tree, const struct ch_tree_conn *conn)
+static void pass_to_root(struct ch_tree *tree, const struct ch_tree_conn *conn)
 {
     const struct ch_tree_head *head = &conn->head;
 
@@ -123,15 +123,15 @@ static void pass_up(struct ch_tree *tree, const struct ch_tree_conn *conn)
     } else if (head->kind == CH_TREE_LEFT) {
         ch_tree_note_left(tree, head->pe);
     } else if (head->kind == CH_TREE_GATHER) {
-        ch_round_gather(tree, head, conn->body);
+        ch_round_add_part(tree, head, conn->body);
     } else if (head->round == tree->round.index) {
         double waited_s;
         memcpy(&waited_s, conn->body, sizeof(waited_s));
-        ch_round_late(tree, waited_s);
+        ch_round_fail_late(tree, waited_s);
     }
 }
 
-static void take_message(struct ch_tree *tree, struct ch_tree_conn *conn)
+static void handle_message(struct ch_tree *tree, struct ch_tree_conn *conn)
 {
     const struct ch_tree_head *head = &conn->head;
     char reason[CH_TREE_TEXT_BYTES] = "";
@@ -141,11 +141,11 @@ static void take_message(struct ch_tree *tree, struct ch_tree_conn *conn)
     case CH_TREE_GATHER:
     case CH_TREE_LATE:
     case CH_TREE_LEFT:
-        if (conn != &tree->up) pass_up(tree, conn);
+        if (conn != &tree->up) pass_to_root(tree, conn);
         break;
     case CH_TREE_RESULT:
     case CH_TREE_FAIL:
-        if (conn == &tree->up) ch_round_result(tree, head, conn->body);
+        if (conn == &tree->up) ch_round_handle_result(tree, head, conn->body);
         break;
     case CH_TREE_BYE:
         conn->is_leaving = true;
@@ -168,7 +168,7 @@ static void serve_link(struct ch_tree *tree, struct ch_tree_conn *conn)
             ch_tree_lose(tree, conn, errno);
             return;
         }
-        take_message(tree, conn);
+        handle_message(tree, conn);
         ch_tree_conn_forget_message(conn);
     }
 }
@@ -215,12 +215,12 @@ void ch_tree_exchange(struct ch_tree *tree, const void *blob, size_t bytes, bool
     else if (tree->why_failed[0] != '\0')
         ch_round_fail_mine(tree, CHORUS_ERR_ABORTED, tree->why_failed);
     else if (tree->is_root)
-        ch_round_gather(tree, &head, blob);
+        ch_round_add_part(tree, &head, blob);
     else
         ch_tree_conn_send(tree, &tree->up, &head, blob);
 }
 
-void ch_tree_late(struct ch_tree *tree, double waited_s)
+void ch_tree_report_late(struct ch_tree *tree, double waited_s)
 {
     const struct ch_tree_head head = {.kind = CH_TREE_LATE,
                                       .pe = tree->terms.me,
@@ -228,7 +228,7 @@ void ch_tree_late(struct ch_tree *tree, double waited_s)
                                       .bytes = sizeof(waited_s)};
 
     if (tree->is_root)
-        ch_round_late(tree, waited_s);
+        ch_round_fail_late(tree, waited_s);
     else
         ch_tree_conn_send(tree, &tree->up, &head, &waited_s);
 }
@@ -276,7 +276,7 @@ static bool has_heard_all(const struct ch_tree *tree)
     return true;
 }
 
-static void linger(struct ch_tree *tree)
+static void serve_until_all_heard(struct ch_tree *tree)
 {
     const uint64_t until_ns = ch_clock_ns() + LINGER_NS;
     struct pollfd p = {tree->epoll, POLLIN, 0};
@@ -294,7 +294,7 @@ void ch_tree_close(struct ch_tree *tree)
     if (tree == NULL) return;
     if (tree->is_over && tree->door.fd >= 0 && tree->hosts != NULL &&
         tree->terms.me != CH_TREE_NO_PE) /* such a root ends the PEs, and then itself */
-        linger(tree);
+        serve_until_all_heard(tree);
     ch_tree_stop_listening(tree);
     if (!tree->is_over && tree->terms.me != CH_TREE_NO_PE)
         ch_tree_note_left(tree, tree->terms.me);

@@ -109,13 +109,13 @@ void ch_tree_serve(struct ch_tree *tree);
 void ch_tree_exchange(struct ch_tree *tree, const void *blob, size_t bytes, bool has_fd);
 /* The exchange in progress has reached the time limit of its PE: fail it on all PEs, with the
  * names of those that are missing. */
-void ch_tree_late(struct ch_tree *tree, double waited_s);
+void ch_tree_report_late(struct ch_tree *tree, double waited_s);
 
 /* End the job on all PEs; the first reason wins. */
 void ch_tree_abort(struct ch_tree *tree, int status, const char *reason);
 
 /* End the job, since this process has no descriptor left for what a PE needs to join. */
-void ch_tree_at_limit(struct ch_tree *tree);
+void ch_tree_abort_at_limit(struct ch_tree *tree);
 
 /* In a child that this process forked: close its copies of the descriptors, and no more. */
 void ch_tree_abandon(const struct ch_tree *tree);
@@ -176,7 +176,7 @@ bool ch_tree_address_is_own(const struct ch_tree_address *address);
 bool ch_tree_address_is_loopback(const struct ch_tree_address *address);
 
 /* The address of this host from which packets to `to` are sent. False: there is no route. */
-bool ch_tree_address_towards(const struct ch_tree_address *to, struct ch_tree_address *out);
+bool ch_tree_address_of_route(const struct ch_tree_address *to, struct ch_tree_address *out);
 
 /* The first address of an interface, if possible of IPv4. False: it has none. */
 bool ch_tree_address_of_interface(const char *name, struct ch_tree_address *out);

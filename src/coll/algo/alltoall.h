@@ -24,16 +24,16 @@
  */
 CH_FN chorus_status ch_alltoall_pull(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     const char *mine = c->src + c->me * c->stride;
     const chorus_status st =
         ch_disseminate(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
 
     if (st != CHORUS_OK) return st;
     for (uint32_t k = 0; k < c->n; k++) {
-        const uint32_t peer = ch_after(c, k);
+        const uint32_t peer = ch_pe_after(c, k);
 
-        ch_copy(c->dst + peer * c->stride, ch_on_peer(c, peer, mine), ch_bytes(c), g);
+        ch_copy(c->dst + peer * c->stride, ch_peer_address(c, peer, mine), ch_bytes(c), g);
     }
     return ch_disseminate(c, CH_WORD_DONE, epoch, CH_CREDIT, g); /* source may be reused */
 }
@@ -66,37 +66,37 @@ struct ch_forward {
 
 /* The place in which a block of distance i is kept between two rounds: that of the block from
  * the PE at distance i. */
-CH_FN char *ch_forward_kept(const struct ch_coll *c, const struct ch_forward *f, uint32_t i)
+CH_FN char *ch_forward_kept_at(const struct ch_coll *c, const struct ch_forward *f, uint32_t i)
 {
-    return f->dst + ch_after(c, c->n - i) * f->dst_step;
+    return f->dst + ch_pe_after(c, c->n - i) * f->dst_step;
 }
 
 /* Send all blocks whose distance has digit j at `span`. Those whose lower digits are all 0 have
  * not moved yet: they are this PE's own. */
-CH_FN void ch_forward_put(const struct ch_coll *c, const struct ch_forward *f,
-                          struct ch_round_cursor *cursor, uint32_t span, uint32_t j,
-                          struct ch_lanes g)
+CH_FN void ch_forward_send(const struct ch_coll *c, const struct ch_forward *f,
+                           struct ch_round_cursor *cursor, uint32_t span, uint32_t j,
+                           struct ch_lanes g)
 {
-    struct ch_blocks to =
-        ch_blocks_to(c, cursor, ch_after(c, j * span), ch_with_digit(c->n, c->radix, span, j));
+    struct ch_blocks to = ch_blocks_to(c, cursor, ch_pe_after(c, j * span),
+                                       ch_with_digit(c->n, c->radix, span, j));
 
     for (uint32_t base = j * span; base < c->n; base += span * c->radix)
         for (uint32_t i = base; i < ch_min(base + span, c->n); i++)
-            ch_blocks_put(&to,
-                          i == base ? f->src + ch_after(c, i) * f->src_step
-                                    : ch_forward_kept(c, f, i),
-                          g);
+            ch_blocks_send(&to,
+                           i == base ? f->src + ch_pe_after(c, i) * f->src_step
+                                     : ch_forward_kept_at(c, f, i),
+                           g);
 }
 
-CH_FN void ch_forward_take(const struct ch_coll *c, struct ch_forward *f, uint32_t span,
+CH_FN void ch_forward_recv(const struct ch_coll *c, struct ch_forward *f, uint32_t span,
                            uint32_t j, struct ch_lanes g, chorus_status *st)
 {
-    struct ch_blocks from = ch_blocks_from(c, &f->cursor, ch_after(c, c->n - j * span),
+    struct ch_blocks from = ch_blocks_from(c, &f->cursor, ch_pe_after(c, c->n - j * span),
                                            ch_with_digit(c->n, c->radix, span, j));
 
     for (uint32_t base = j * span; base < c->n; base += span * c->radix)
         for (uint32_t i = base; i < ch_min(base + span, c->n); i++)
-            ch_blocks_take(c, &from, ch_forward_kept(c, f, i), g, st);
+            ch_blocks_recv(c, &from, ch_forward_kept_at(c, f, i), g, st);
 }
 
 CH_FN chorus_status ch_forward_round(const struct ch_coll *c, struct ch_forward *f,
@@ -106,13 +106,13 @@ CH_FN chorus_status ch_forward_round(const struct ch_coll *c, struct ch_forward 
     chorus_status st = CHORUS_OK;
 
     for (uint32_t j = 1; ch_is_target(c, span, j); j++)
-        ch_forward_put(c, f, &sent, span, j, g);
+        ch_forward_send(c, f, &sent, span, j, g);
     ch_lanes_sync(g); /* all lanes have loaded what is overwritten below */
     for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j); j += g.width)
-        ch_notify(c->policy, c->peers[ch_after(c, j * span)].door);
+        ch_notify(c->policy, c->peers[ch_pe_after(c, j * span)].door);
     for (uint32_t j = 1; ch_is_target(c, span, j); j++)
-        ch_forward_take(c, f, span, j, g, &st);
-    return ch_agree(st, g); /* the next round sends blocks that other lanes have stored */
+        ch_forward_recv(c, f, span, j, g, &st);
+    return ch_lanes_agree(st, g); /* the next round sends blocks that other lanes have stored */
 }
 
 /* All rounds; then dst + p * dst_step is the block from PE p, for all PEs except this one. */

@@ -45,8 +45,8 @@ struct ch_way {
     uint32_t from, to;
 };
 
-CH_FN struct ch_way ch_bundle_way(const struct ch_coll *c, uint32_t from, uint32_t to,
-                                  uint64_t i)
+CH_FN struct ch_way ch_bundle_block_pes(const struct ch_coll *c, uint32_t from, uint32_t to,
+                                        uint64_t i)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
     const uint64_t each = ch_node_pes(nodes, to);
@@ -63,10 +63,11 @@ CH_FN void ch_bundle_pack(const struct ch_coll *c, const struct ch_bundle *b, ui
                           uint64_t first, uint64_t count, char *memory, struct ch_lanes g)
 {
     for (uint64_t i = 0; i < count; i++) {
-        const struct ch_way way = ch_bundle_way(c, b->node, to, first + i);
+        const struct ch_way way = ch_bundle_block_pes(c, b->node, to, first + i);
         const char *block = c->src + way.to * c->stride;
 
-        ch_copy(memory + i * b->bytes, ch_on_peer(c, way.from, block) + b->at, b->bytes, g);
+        ch_copy(memory + i * b->bytes, ch_peer_address(c, way.from, block) + b->at, b->bytes,
+                g);
     }
 }
 
@@ -76,10 +77,10 @@ CH_FN void ch_bundle_unpack(const struct ch_coll *c, const struct ch_bundle *b, 
                             struct ch_lanes g)
 {
     for (uint64_t i = 0; i < count; i++) {
-        const struct ch_way way = ch_bundle_way(c, from, b->node, first + i);
+        const struct ch_way way = ch_bundle_block_pes(c, from, b->node, first + i);
         char *block = c->dst + way.from * c->stride + b->at;
 
-        ch_copy(ch_on_peer(c, way.to, block), memory + i * b->bytes, b->bytes, g);
+        ch_copy(ch_peer_address(c, way.to, block), memory + i * b->bytes, b->bytes, g);
     }
 }
 
@@ -103,24 +104,24 @@ CH_FN chorus_status ch_bundle_send(const struct ch_coll *c, const struct ch_bund
 }
 
 /* Receive message `round` from another host. */
-CH_FN chorus_status ch_bundle_take(const struct ch_coll *c, const struct ch_bundle *b,
+CH_FN chorus_status ch_bundle_recv(const struct ch_coll *c, const struct ch_bundle *b,
                                    uint32_t from, uint64_t round, struct ch_lanes g)
 {
     const uint64_t blocks = ch_bundle_blocks(c, from, b->node), first = round * b->per,
                    count = first < blocks ? ch_min(b->per, blocks - first) : 0;
-    const struct ch_pes gateway = ch_only(ch_gateway(&c->levels->nodes, from, b->node));
+    const struct ch_pes gateway = ch_pes_one(ch_gateway(&c->levels->nodes, from, b->node));
     chorus_status st;
 
     if (count == 0) return CHORUS_OK;
-    st = ch_expect(c, CH_CELL_simple, gateway, count * b->bytes, g);
+    st = ch_await_messages(c, CH_CELL_simple, gateway, count * b->bytes, g);
     if (st != CHORUS_OK) return st;
     ch_bundle_unpack(c, b, from, first, count, c->slots[0].memory, g);
-    return ch_release(c, CH_CELL_simple, gateway, st, g);
+    return ch_release_slots(c, CH_CELL_simple, gateway, st, g);
 }
 
 /* All messages of this PE for one part of the blocks. */
-CH_FN chorus_status ch_bundle_part(const struct ch_coll *c, const struct ch_bundle *b,
-                                   struct ch_lanes g)
+CH_FN chorus_status ch_bundle_exchange_part(const struct ch_coll *c, const struct ch_bundle *b,
+                                            struct ch_lanes g)
 {
     const struct ch_child *node = &c->levels->node;
     const uint32_t count = c->levels->nodes.count;
@@ -136,7 +137,7 @@ CH_FN chorus_status ch_bundle_part(const struct ch_coll *c, const struct ch_bund
         for (uint32_t v = node->me; v < count && st == CHORUS_OK; v += node->n)
             if (v != b->node) st = ch_bundle_send(c, b, v, round, g);
         for (uint32_t v = node->me; v < count && st == CHORUS_OK; v += node->n)
-            if (v != b->node) st = ch_bundle_take(c, b, v, round, g);
+            if (v != b->node) st = ch_bundle_recv(c, b, v, round, g);
     }
     return st;
 }
@@ -151,8 +152,8 @@ CH_FN chorus_status ch_bundle_all(const struct ch_coll *c, struct ch_lanes g)
     b.node = c->levels->nodes.node[c->me];
     b.per = ch_bundle_per(bytes, c->layout->chunk_bytes[CH_CELL_simple]);
     for (b.at = 0; b.at < bytes && st == CHORUS_OK; b.at += b.bytes) {
-        b.bytes = ch_part(c, CH_CELL_simple, b.at);
-        st = ch_bundle_part(c, &b, g);
+        b.bytes = ch_chunk_bytes_at(c, CH_CELL_simple, b.at);
+        st = ch_bundle_exchange_part(c, &b, g);
     }
     return st;
 }
@@ -175,15 +176,15 @@ CH_FN chorus_status ch_bundle_all(const struct ch_coll *c, struct ch_lanes g)
  */
 CH_FN chorus_status ch_alltoall_hierarchical(const struct ch_coll *c, struct ch_lanes g)
 {
-    const struct ch_coll node = ch_on_node(c);
-    const uint64_t epoch = ch_epoch(&node, g);
+    const struct ch_coll node = ch_coll_on_node(c);
+    const uint64_t epoch = ch_next_epoch(&node, g);
     chorus_status st;
 
     /* source may be read, dest written */
     st = ch_signal_and_await(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     if (st == CHORUS_OK) st = ch_bundle_all(c, g);
     if (st != CHORUS_OK) return st;
-    ch_blocks_within(c, &node, g);
+    ch_store_blocks_on_host(c, &node, g);
     /* dest is complete, source may be reused */
     return ch_signal_and_await(&node, CH_WORD_DONE, epoch, CH_DATA, g);
 }
@@ -218,8 +219,8 @@ CH_FN uint64_t ch_mail_blocks(const struct ch_mail *mail, uint64_t pes)
 }
 
 /* The message for one PE of another host. */
-CH_FN chorus_status ch_mail_to(const struct ch_coll *c, const struct ch_mail *mail, uint32_t to,
-                               struct ch_lanes g)
+CH_FN chorus_status ch_mail_send(const struct ch_coll *c, const struct ch_mail *mail,
+                                 uint32_t to, struct ch_lanes g)
 {
     const struct ch_child *node = &c->levels->node;
     const uint64_t blocks = ch_mail_blocks(mail, node->n);
@@ -231,14 +232,14 @@ CH_FN chorus_status ch_mail_to(const struct ch_coll *c, const struct ch_mail *ma
     st = ch_pack_begin(c, to, blocks * mail->bytes, &m, g);
     if (st != CHORUS_OK) return st;
     for (uint64_t i = 0; i < blocks; i++)
-        ch_copy(m.memory + i * mail->bytes, ch_on_peer(c, node->pes[mail->first + i], block),
-                mail->bytes, g);
+        ch_copy(m.memory + i * mail->bytes,
+                ch_peer_address(c, node->pes[mail->first + i], block), mail->bytes, g);
     ch_pack_end(c, to, blocks * mail->bytes, &m, g);
     return CHORUS_OK;
 }
 
-CH_FN chorus_status ch_mail_to_all(const struct ch_coll *c, const struct ch_mail *mail,
-                                   struct ch_lanes g)
+CH_FN chorus_status ch_mail_send_all(const struct ch_coll *c, const struct ch_mail *mail,
+                                     struct ch_lanes g)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
     const struct ch_child *node = &c->levels->node;
@@ -248,45 +249,45 @@ CH_FN chorus_status ch_mail_to_all(const struct ch_coll *c, const struct ch_mail
         const uint32_t v = ch_ahead(nodes->node[c->me], nodes->count, 2, k);
 
         for (uint32_t i = node->me; i < ch_node_pes(nodes, v) && st == CHORUS_OK; i += node->n)
-            st = ch_mail_to(c, mail, ch_node_pe(nodes, v, i), g);
+            st = ch_mail_send(c, mail, ch_node_pe(nodes, v, i), g);
     }
     return st;
 }
 
 /* The message from another host, and its blocks to dest. */
-CH_FN chorus_status ch_mail_from(const struct ch_coll *c, const struct ch_mail *mail,
+CH_FN chorus_status ch_mail_recv(const struct ch_coll *c, const struct ch_mail *mail,
                                  uint32_t node, struct ch_lanes g)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
-    const struct ch_pes from = ch_only(ch_counterpart(c, node));
+    const struct ch_pes from = ch_pes_one(ch_rail_pe_on_host(c, node));
     const uint64_t blocks = ch_mail_blocks(mail, ch_node_pes(nodes, node));
     chorus_status st;
 
     if (blocks == 0) return CHORUS_OK;
-    st = ch_expect(c, CH_CELL_simple, from, blocks * mail->bytes, g);
+    st = ch_await_messages(c, CH_CELL_simple, from, blocks * mail->bytes, g);
     if (st != CHORUS_OK) return st;
     for (uint64_t i = 0; i < blocks; i++)
         ch_copy(c->dst + ch_node_pe(nodes, node, (uint32_t)(mail->first + i)) * c->stride +
                     mail->at,
                 c->slots[0].memory + i * mail->bytes, mail->bytes, g);
-    return ch_release(c, CH_CELL_simple, from, st, g);
+    return ch_release_slots(c, CH_CELL_simple, from, st, g);
 }
 
-CH_FN chorus_status ch_mail_from_all(const struct ch_coll *c, const struct ch_mail *mail,
+CH_FN chorus_status ch_mail_recv_all(const struct ch_coll *c, const struct ch_mail *mail,
                                      struct ch_lanes g)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
     chorus_status st = CHORUS_OK;
 
     for (uint32_t k = 1; k < nodes->count && st == CHORUS_OK; k++)
-        st = ch_mail_from(c, mail, ch_behind(nodes->node[c->me], nodes->count, 2, k), g);
+        st = ch_mail_recv(c, mail, ch_behind(nodes->node[c->me], nodes->count, 2, k), g);
     return st;
 }
 
 CH_FN chorus_status ch_alltoall_rails(const struct ch_coll *c, struct ch_lanes g)
 {
-    const struct ch_coll node = ch_on_node(c);
-    const uint64_t epoch = ch_epoch(&node, g);
+    const struct ch_coll node = ch_coll_on_node(c);
+    const uint64_t epoch = ch_next_epoch(&node, g);
     const size_t bytes = ch_bytes(c);
     chorus_status st;
     struct ch_mail mail;
@@ -295,12 +296,13 @@ CH_FN chorus_status ch_alltoall_rails(const struct ch_coll *c, struct ch_lanes g
     /* source may be read, dest written */
     st = ch_signal_and_await(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     for (mail.at = 0; mail.at < bytes && st == CHORUS_OK; mail.at += mail.bytes) {
-        mail.bytes = ch_part(c, CH_CELL_simple, mail.at);
+        mail.bytes = ch_chunk_bytes_at(c, CH_CELL_simple, mail.at);
         for (mail.first = 0; mail.first < c->levels->nodes.most && st == CHORUS_OK;
              mail.first += mail.per) {
-            st = ch_mail_to_all(c, &mail, g);
-            if (mail.at + mail.first == 0 && st == CHORUS_OK) ch_blocks_within(c, &node, g);
-            if (st == CHORUS_OK) st = ch_mail_from_all(c, &mail, g);
+            st = ch_mail_send_all(c, &mail, g);
+            if (mail.at + mail.first == 0 && st == CHORUS_OK)
+                ch_store_blocks_on_host(c, &node, g);
+            if (st == CHORUS_OK) st = ch_mail_recv_all(c, &mail, g);
         }
     }
     if (st != CHORUS_OK) return st;

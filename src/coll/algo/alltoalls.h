@@ -70,21 +70,21 @@ CH_FN struct ch_strided ch_in_dest(const struct ch_coll *c, uint32_t pe, size_t 
 CH_FN chorus_status ch_send_strided(const struct ch_coll *c, size_t first, size_t count,
                                     struct ch_lanes g)
 {
-    const struct ch_pes others = ch_others(c);
+    const struct ch_pes others = ch_pes_others(c);
     const size_t bytes = count * c->elem_bytes;
-    chorus_status st = ch_standing(c);
+    chorus_status st = ch_check_not_failed(c);
 
     for (uint32_t i = g.lane; i < others.count && st == CHORUS_OK; i += g.width)
-        st = ch_slot_to(c, CH_CELL_simple, ch_pe(c, others, i), bytes, &c->slots[i]);
-    st = ch_agree(st, g); /* all slots are set */
+        st = ch_await_slot_to(c, CH_CELL_simple, ch_pes_at(c, others, i), bytes, &c->slots[i]);
+    st = ch_lanes_agree(st, g); /* all slots are set */
     if (st != CHORUS_OK) return st;
     for (uint32_t i = 0; i < others.count; i++)
         ch_copy_strided(c, ch_strided_at(c->slots[i].memory, c->elem_bytes),
-                        ch_in_source(c, ch_pe(c, others, i), first), count, g);
+                        ch_in_source(c, ch_pes_at(c, others, i), first), count, g);
     ch_lanes_sync(g); /* all lanes have stored their share */
     for (uint32_t i = g.lane; i < others.count; i += g.width)
-        ch_announce(c, CH_CELL_simple, ch_pe(c, others, i), &c->slots[i], c->slots[i].memory,
-                    bytes);
+        ch_announce_message(c, CH_CELL_simple, ch_pes_at(c, others, i), &c->slots[i],
+                            c->slots[i].memory, bytes);
     return CHORUS_OK;
 }
 
@@ -92,14 +92,15 @@ CH_FN chorus_status ch_send_strided(const struct ch_coll *c, size_t first, size_
 CH_FN chorus_status ch_recv_strided(const struct ch_coll *c, size_t first, size_t count,
                                     struct ch_lanes g)
 {
-    const struct ch_pes others = ch_others(c);
-    const chorus_status st = ch_expect(c, CH_CELL_simple, others, count * c->elem_bytes, g);
+    const struct ch_pes others = ch_pes_others(c);
+    const chorus_status st =
+        ch_await_messages(c, CH_CELL_simple, others, count * c->elem_bytes, g);
 
     if (st != CHORUS_OK) return st;
     for (uint32_t i = 0; i < others.count; i++)
-        ch_copy_strided(c, ch_in_dest(c, ch_pe(c, others, i), first),
+        ch_copy_strided(c, ch_in_dest(c, ch_pes_at(c, others, i), first),
                         ch_strided_at(c->slots[i].memory, c->elem_bytes), count, g);
-    return ch_release(c, CH_CELL_simple, others, CHORUS_OK, g);
+    return ch_release_slots(c, CH_CELL_simple, others, CHORUS_OK, g);
 }
 
 /* --- the algorithms ----------------------------------------------------------------------- */
@@ -118,17 +119,18 @@ CH_FN chorus_status ch_recv_strided(const struct ch_coll *c, size_t first, size_
  */
 CH_FN chorus_status ch_alltoalls_pull(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     const struct ch_strided mine = ch_in_source(c, c->me, 0);
     const chorus_status st =
         ch_disseminate(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
 
     if (st != CHORUS_OK) return st;
     for (uint32_t k = 0; k < c->n; k++) {
-        const uint32_t peer = ch_after(c, k);
+        const uint32_t peer = ch_pe_after(c, k);
 
         ch_copy_strided(c, ch_in_dest(c, peer, 0),
-                        ch_strided_at(ch_on_peer(c, peer, mine.at), mine.step), c->count, g);
+                        ch_strided_at(ch_peer_address(c, peer, mine.at), mine.step), c->count,
+                        g);
     }
     return ch_disseminate(c, CH_WORD_DONE, epoch, CH_CREDIT, g); /* source may be reused */
 }
@@ -182,9 +184,11 @@ CH_FN void ch_put_block(const struct ch_coll *c, uint32_t peer, uint64_t exchang
 {
     const struct ch_pattern *p = c->pattern;
     const int is_mine = peer == c->me;
-    const size_t first = is_mine ? p->dst_offsets[peer] : ch_given(c, peer, exchange, 0);
-    const size_t most = is_mine ? p->dst_counts[peer] : ch_given(c, peer, exchange, 1);
-    const struct ch_slice cut = ch_cut(c, ch_min(most, p->src_counts[peer]) * c->elem_bytes);
+    const size_t first =
+        is_mine ? p->dst_offsets[peer] : ch_received_word(c, peer, exchange, 0);
+    const size_t most = is_mine ? p->dst_counts[peer] : ch_received_word(c, peer, exchange, 1);
+    const struct ch_slice cut =
+        ch_cta_part(c, ch_min(most, p->src_counts[peer]) * c->elem_bytes);
 
     if (cut.count == 0) return;
     ch_put(c, peer, c->dst + first * c->elem_bytes + cut.first,
@@ -200,21 +204,21 @@ CH_FN chorus_status ch_compare_all_sent(const struct ch_coll *c, uint64_t exchan
     chorus_status st = CHORUS_OK;
 
     for (uint32_t k = g.lane; k < c->n && st == CHORUS_OK; k += g.width)
-        st = ch_compare_sent(c, ch_after(c, k), exchange, 1);
-    return c->pattern->copies_less ? CHORUS_OK : ch_agree(st, g);
+        st = ch_compare_sent(c, ch_pe_after(c, k), exchange, 1);
+    return c->pattern->copies_less ? CHORUS_OK : ch_lanes_agree(st, g);
 }
 
 CH_FN chorus_status ch_alltoallv_direct(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     const struct ch_words in_dest = {c->pattern->dst_offsets, c->pattern->dst_counts, 1};
     uint64_t exchange;
-    chorus_status st = ch_give_words(c, in_dest, &exchange, g);
+    chorus_status st = ch_exchange_words(c, in_dest, &exchange, g);
 
     if (st == CHORUS_OK) st = ch_compare_all_sent(c, exchange, g);
     if (st != CHORUS_OK) return st;
     for (uint32_t k = 0; k < c->n; k++)
-        ch_put_block(c, ch_after(c, k), exchange, g);
+        ch_put_block(c, ch_pe_after(c, k), exchange, g);
     return ch_finish_puts(c, epoch, g);
 }
 
@@ -233,20 +237,22 @@ CH_FN chorus_status ch_alltoallv_direct(const struct ch_coll *c, struct ch_lanes
  */
 
 /* This CTA's part of the block that this PE sends `peer`, itself included. */
-CH_FN struct ch_slice ch_cut_to(const struct ch_coll *c, uint32_t peer, uint64_t exchange)
+CH_FN struct ch_slice ch_cta_part_to(const struct ch_coll *c, uint32_t peer, uint64_t exchange)
 {
     const struct ch_pattern *p = c->pattern;
-    const size_t most = peer == c->me ? p->dst_counts[peer] : ch_given(c, peer, exchange, 0);
+    const size_t most =
+        peer == c->me ? p->dst_counts[peer] : ch_received_word(c, peer, exchange, 0);
 
-    return ch_cut(c, ch_min(most, p->src_counts[peer]) * c->elem_bytes);
+    return ch_cta_part(c, ch_min(most, p->src_counts[peer]) * c->elem_bytes);
 }
 
 /* Of the block that `peer`, another PE, sends this one. */
-CH_FN struct ch_slice ch_cut_from(const struct ch_coll *c, uint32_t peer, uint64_t exchange)
+CH_FN struct ch_slice ch_cta_part_from(const struct ch_coll *c, uint32_t peer,
+                                       uint64_t exchange)
 {
-    const size_t most = ch_given(c, peer, exchange, 1);
+    const size_t most = ch_received_word(c, peer, exchange, 1);
 
-    return ch_cut(c, ch_min(c->pattern->dst_counts[peer], most) * c->elem_bytes);
+    return ch_cta_part(c, ch_min(c->pattern->dst_counts[peer], most) * c->elem_bytes);
 }
 
 /* Where the block for `peer`, or from it, begins. */
@@ -268,7 +274,7 @@ CH_FN chorus_status ch_compare_expected(const struct ch_coll *c, uint32_t peer,
 
     block.from = peer;
     block.to = c->me;
-    block.sent = ch_given(c, peer, exchange, 1);
+    block.sent = ch_received_word(c, peer, exchange, 1);
     block.expected = c->pattern->dst_counts[peer];
     return ch_compare_counts(c, block);
 }
@@ -280,10 +286,10 @@ CH_FN chorus_status ch_compare_both(const struct ch_coll *c, uint64_t exchange,
     chorus_status st = CHORUS_OK;
 
     for (uint32_t k = g.lane; k < c->n && st == CHORUS_OK; k += g.width) {
-        st = ch_compare_sent(c, ch_after(c, k), exchange, 0);
-        if (k != 0 && st == CHORUS_OK) st = ch_compare_expected(c, ch_after(c, k), exchange);
+        st = ch_compare_sent(c, ch_pe_after(c, k), exchange, 0);
+        if (k != 0 && st == CHORUS_OK) st = ch_compare_expected(c, ch_pe_after(c, k), exchange);
     }
-    return c->pattern->copies_less ? CHORUS_OK : ch_agree(st, g);
+    return c->pattern->copies_less ? CHORUS_OK : ch_lanes_agree(st, g);
 }
 
 /* Exchange the chunk at byte `at` of each part that is longer than `at`. Sets *more if a part
@@ -296,18 +302,18 @@ CH_FN chorus_status ch_alltoallv_chunk(const struct ch_coll *c, uint64_t exchang
 
     *more = 0;
     for (uint32_t k = 1; k < c->n && st == CHORUS_OK; k++) {
-        const uint32_t peer = ch_after(c, k);
-        const struct ch_slice cut = ch_cut_to(c, peer, exchange);
+        const uint32_t peer = ch_pe_after(c, k);
+        const struct ch_slice cut = ch_cta_part_to(c, peer, exchange);
 
         if (at < cut.count)
-            st =
-                ch_send(c, CH_CELL_simple, ch_only(peer), ch_block_to(c, peer) + cut.first + at,
-                        0, ch_min(chunk, cut.count - at), g);
+            st = ch_send(c, CH_CELL_simple, ch_pes_one(peer),
+                         ch_block_to(c, peer) + cut.first + at, 0,
+                         ch_min(chunk, cut.count - at), g);
         if (at + chunk < cut.count) *more = 1;
     }
     for (uint32_t k = 1; k < c->n && st == CHORUS_OK; k++) {
-        const uint32_t peer = ch_after(c, k);
-        const struct ch_slice cut = ch_cut_from(c, peer, exchange);
+        const uint32_t peer = ch_pe_after(c, k);
+        const struct ch_slice cut = ch_cta_part_from(c, peer, exchange);
 
         if (at < cut.count)
             st = ch_recv(c, CH_CELL_simple, peer, ch_block_from(c, peer) + cut.first + at,
@@ -323,11 +329,11 @@ CH_FN chorus_status ch_alltoallv_exchange(const struct ch_coll *c, struct ch_lan
     struct ch_slice own;
     int more = 1;
     uint64_t exchange;
-    chorus_status st = ch_give_words(c, counts, &exchange, g);
+    chorus_status st = ch_exchange_words(c, counts, &exchange, g);
 
     if (st == CHORUS_OK) st = ch_compare_both(c, exchange, g);
     if (st != CHORUS_OK) return st;
-    own = ch_cut_to(c, c->me, exchange);
+    own = ch_cta_part_to(c, c->me, exchange);
     ch_copy(ch_block_from(c, c->me) + own.first, ch_block_to(c, c->me) + own.first, own.count,
             g);
     for (size_t at = 0; more && st == CHORUS_OK; at += c->layout->chunk_bytes[CH_CELL_simple])

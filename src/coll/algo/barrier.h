@@ -24,7 +24,7 @@
  */
 CH_FN chorus_status ch_barrier_dissemination(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
 
     return ch_disseminate(c, CH_WORD_BARRIER, epoch, CH_ENTRY, g);
 }
@@ -45,17 +45,18 @@ CH_FN chorus_status ch_barrier_dissemination(const struct ch_coll *c, struct ch_
  */
 CH_FN chorus_status ch_barrier_hierarchical(const struct ch_coll *c, struct ch_lanes g)
 {
-    const struct ch_coll node = ch_on_node(c), rail = ch_on_rail(c);
+    const struct ch_coll node = ch_coll_on_node(c), rail = ch_coll_on_rail(c);
     const struct ch_nodes *nodes = &c->levels->nodes;
     const uint32_t hosts = nodes->count, k = nodes->least + 1;
-    const uint64_t epoch = ch_epoch(&rail, g);
+    const uint64_t epoch = ch_next_epoch(&rail, g);
     uint32_t informed = node.n; /* PEs 0 .. informed - 1 know what the next round tells */
     chorus_status st = CHORUS_OK;
 
     for (uint32_t span = 1; span < hosts; span *= k) {
         const uint32_t gateways = ch_gateways(nodes, span), distance = (node.me + 1) * span;
 
-        st = ch_hand_over(&node, informed, gateways, ch_epoch(&node, g), CH_ENTRY, g);
+        st = ch_signal_and_await_on_node(&node, informed, gateways, ch_next_epoch(&node, g),
+                                         CH_ENTRY, g);
         if (st == CHORUS_OK && node.me < gateways) {
             ch_signal(&rail, ch_ahead(rail.me, hosts, k, distance), CH_WORD_BARRIER, epoch,
                       CH_ENTRY, g);
@@ -65,7 +66,8 @@ CH_FN chorus_status ch_barrier_hierarchical(const struct ch_coll *c, struct ch_l
         if (st != CHORUS_OK) return st;
         informed = gateways;
     }
-    return ch_hand_over(&node, informed, node.n, ch_epoch(&node, g), CH_ENTRY, g);
+    return ch_signal_and_await_on_node(&node, informed, node.n, ch_next_epoch(&node, g),
+                                       CH_ENTRY, g);
 }
 
 #endif /* CH_ALGO_BARRIER_H */

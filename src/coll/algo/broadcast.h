@@ -26,7 +26,7 @@
  */
 CH_FN chorus_status ch_broadcast_put_to_all(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     chorus_status st;
 
     if (c->me != c->root) {
@@ -80,11 +80,12 @@ CH_FN chorus_status ch_tree_send(const struct ch_coll *c, enum ch_cell kind, uin
     children.first = ch_tree_pe(c, (uint32_t)first);
     children.step = 1;
     children.count = (uint32_t)(end - first);
-    return ch_lend(c, kind, children, from, bytes, g);
+    return ch_send_lent(c, kind, children, from, bytes, g);
 }
 
 /* Without the end of the call: lent data is still to be flushed. */
-CH_FN chorus_status ch_tree_pass(const struct ch_coll *c, enum ch_cell kind, struct ch_lanes g)
+CH_FN chorus_status ch_tree_forward(const struct ch_coll *c, enum ch_cell kind,
+                                    struct ch_lanes g)
 {
     const uint32_t position = c->me >= c->root ? c->me - c->root : c->me + c->n - c->root;
     const size_t bytes = ch_bytes(c);
@@ -92,7 +93,7 @@ CH_FN chorus_status ch_tree_pass(const struct ch_coll *c, enum ch_cell kind, str
     chorus_status st = CHORUS_OK;
 
     for (size_t at = 0, part; at < bytes; at += part) {
-        part = ch_part(c, kind, at);
+        part = ch_chunk_bytes_at(c, kind, at);
         if (c->me != c->root) {
             st = ch_recv(c, kind, ch_tree_parent(c, position), c->dst + at, part, g);
             if (st != CHORUS_OK) return st;
@@ -107,7 +108,7 @@ CH_FN chorus_status ch_tree_pass(const struct ch_coll *c, enum ch_cell kind, str
 CH_FN chorus_status ch_broadcast_tree(const struct ch_coll *c, enum ch_cell kind,
                                       struct ch_lanes g)
 {
-    const chorus_status st = ch_tree_pass(c, kind, g);
+    const chorus_status st = ch_tree_forward(c, kind, g);
 
     if (st != CHORUS_OK || kind != CH_CELL_simple) return st;
     return ch_flush_lent(c, ch_bytes(c), g);
@@ -166,9 +167,9 @@ CH_FN chorus_status ch_broadcast_board(const struct ch_coll *c, enum ch_cell kin
     chorus_status st = CHORUS_OK;
 
     for (size_t at = 0, part; at < bytes && c->n > 1 && st == CHORUS_OK; at += part) {
-        part = ch_part(c, kind, at);
-        st = c->me == c->root ? ch_post(c, kind, c->src + at, part, g)
-                              : ch_read(c, kind, c->root, c->dst + at, part, g);
+        part = ch_chunk_bytes_at(c, kind, at);
+        st = c->me == c->root ? ch_board_post(c, kind, c->src + at, part, g)
+                              : ch_board_read(c, kind, c->root, c->dst + at, part, g);
     }
     if (c->me == c->root && st == CHORUS_OK) ch_copy(c->dst, c->src, bytes, g);
     return st;
@@ -204,7 +205,8 @@ CH_FN chorus_status ch_broadcast_board_ll128(const struct ch_coll *c, struct ch_
  */
 
 /* [at, at + bytes) of the root's source, into the dest of all but the root. */
-CH_FN void ch_scatter_slice(const struct ch_coll *c, size_t at, size_t bytes, struct ch_lanes g)
+CH_FN void ch_scatter_copy_slice(const struct ch_coll *c, size_t at, size_t bytes,
+                                 struct ch_lanes g)
 {
     char *dst = c->dst + at;
 
@@ -212,19 +214,19 @@ CH_FN void ch_scatter_slice(const struct ch_coll *c, size_t at, size_t bytes, st
          ch_batch_next(&b)) {
         struct ch_value v;
 
-        ch_value_load(&v, ch_on_peer(c, c->root, c->src + at), &b);
+        ch_value_load(&v, ch_peer_address(c, c->root, c->src + at), &b);
         for (uint32_t k = 0; k < c->n; k++)
-            if (ch_after(c, k) != c->root)
-                ch_value_store(ch_on_peer(c, ch_after(c, k), dst), &v, &b);
+            if (ch_pe_after(c, k) != c->root)
+                ch_value_store(ch_peer_address(c, ch_pe_after(c, k), dst), &v, &b);
     }
 }
 
 /* Signals that the root's source may be reused, and that the other PEs have this PE's slice. */
-CH_FN void ch_scatter_done(const struct ch_coll *c, uint64_t epoch, struct ch_lanes g)
+CH_FN void ch_scatter_signal_done(const struct ch_coll *c, uint64_t epoch, struct ch_lanes g)
 {
     ch_lanes_sync(g); /* other lanes' accesses precede the stores */
     for (uint32_t k = 1 + g.lane; k < c->n; k += g.width) {
-        const uint32_t peer = ch_after(c, k);
+        const uint32_t peer = ch_pe_after(c, k);
 
         ch_lane_signal(c, peer, CH_WORD_DONE, epoch, peer == c->root ? CH_CREDIT : CH_DATA);
     }
@@ -237,13 +239,13 @@ CH_FN chorus_status ch_scatter_await(const struct ch_coll *c, uint32_t word, uin
     chorus_status st = CHORUS_OK;
 
     for (uint32_t k = 1 + g.lane; k < c->n && st == CHORUS_OK; k += g.width)
-        if (ch_after(c, k) != c->root) st = ch_lane_await(c, ch_after(c, k), word, least);
-    return ch_agree(st, g);
+        if (ch_pe_after(c, k) != c->root) st = ch_lane_await(c, ch_pe_after(c, k), word, least);
+    return ch_lanes_agree(st, g);
 }
 
 CH_FN chorus_status ch_broadcast_scatter(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
 
     /* The root's source may be read, and the dest of the others written. */
     ch_signal_all(c, CH_WORD_READY, epoch, c->me == c->root ? CH_ENTRY : CH_CREDIT, g);
@@ -255,8 +257,8 @@ CH_FN chorus_status ch_broadcast_scatter(const struct ch_coll *c, struct ch_lane
         const chorus_status st = ch_await_all(c, CH_WORD_READY, epoch, g);
 
         if (st != CHORUS_OK) return st;
-        ch_scatter_slice(c, slice.first, slice.count, g);
-        ch_scatter_done(c, epoch, g);
+        ch_scatter_copy_slice(c, slice.first, slice.count, g);
+        ch_scatter_signal_done(c, epoch, g);
     }
     /* dest is complete, and the root's source may be reused */
     return ch_scatter_await(c, CH_WORD_DONE, epoch, g);
@@ -276,7 +278,7 @@ CH_FN chorus_status ch_broadcast_scatter(const struct ch_coll *c, struct ch_lane
  */
 CH_FN chorus_status ch_broadcast_multicast(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     chorus_status st;
 
     if (c->me != c->root) {

@@ -31,7 +31,7 @@ CH_FN chorus_status ch_broadcast_levels(const struct ch_coll *c, size_t at, size
 {
     const uint32_t position = ch_host_position(c);
     const char *src = (c->me == c->root ? c->src : c->dst) + at;
-    struct ch_coll node = ch_call_on(c, &c->levels->node, c->dst + at, src, count);
+    struct ch_coll node = ch_coll_on_child(c, &c->levels->node, c->dst + at, src, count);
     chorus_status st = CHORUS_OK;
 
     node.root = ch_host_root(c, position);
@@ -45,12 +45,12 @@ CH_FN chorus_status ch_broadcast_levels(const struct ch_coll *c, size_t at, size
  * one before. */
 CH_FN chorus_status ch_broadcast_hierarchical(const struct ch_coll *c, struct ch_lanes g)
 {
-    const struct ch_coll rail = ch_on_rail(c);
+    const struct ch_coll rail = ch_coll_on_rail(c);
     const size_t bytes = ch_bytes(c);
     chorus_status st = CHORUS_OK;
 
     for (size_t at = 0, part; at < bytes && st == CHORUS_OK; at += part) {
-        part = ch_min(ch_part(c, CH_CELL_simple, at), CH_PLAIN_BYTES);
+        part = ch_min(ch_chunk_bytes_at(c, CH_CELL_simple, at), CH_PLAIN_BYTES);
         st = ch_broadcast_levels(c, at, part / c->elem_bytes, g);
     }
     return st == CHORUS_OK ? ch_flush_lent(&rail, bytes, g) : st;
@@ -72,8 +72,8 @@ CH_FN chorus_status ch_broadcast_hierarchical(const struct ch_coll *c, struct ch
  */
 
 /* The root's host: dest from the root's source, except the slice of this PE, which has it. */
-CH_FN void ch_rails_read(const struct ch_coll *c, const char *source, struct ch_slice slice,
-                         struct ch_lanes g)
+CH_FN void ch_rails_copy_from_root(const struct ch_coll *c, const char *source,
+                                   struct ch_slice slice, struct ch_lanes g)
 {
     const size_t bytes = ch_bytes(c), end = slice.first + slice.count;
 
@@ -82,7 +82,7 @@ CH_FN void ch_rails_read(const struct ch_coll *c, const char *source, struct ch_
 }
 
 /* One message to the other PEs of this PE's rail. */
-CH_FN chorus_status ch_rails_tree(const struct ch_coll *rail, struct ch_lanes g)
+CH_FN chorus_status ch_rails_broadcast_tree(const struct ch_coll *rail, struct ch_lanes g)
 {
     const uint32_t position = (rail->me + rail->n - rail->root) % rail->n;
     const size_t bytes = ch_bytes(rail);
@@ -94,12 +94,12 @@ CH_FN chorus_status ch_rails_tree(const struct ch_coll *rail, struct ch_lanes g)
 }
 
 /* The slice to the other PEs of this PE's rail. */
-CH_FN chorus_status ch_rails_pass(const struct ch_coll *rail, struct ch_lanes g)
+CH_FN chorus_status ch_rails_broadcast_slice(const struct ch_coll *rail, struct ch_lanes g)
 {
     if (ch_bytes(rail) == 0) return CHORUS_OK;
     if (ch_bytes(rail) > rail->layout->chunk_bytes[CH_CELL_simple])
         return ch_broadcast_chain(rail, g);
-    return ch_rails_tree(rail, g);
+    return ch_rails_broadcast_tree(rail, g);
 }
 
 CH_FN chorus_status ch_broadcast_rails(const struct ch_coll *c, struct ch_lanes g)
@@ -111,12 +111,12 @@ CH_FN chorus_status ch_broadcast_rails(const struct ch_coll *c, struct ch_lanes 
                           slice = local < nodes->least
                                       ? ch_grains_of(ch_bytes(c), nodes->least, local)
                                       : none;
-    const char *source = c->me == c->root ? c->src : ch_on_peer(c, c->root, c->src);
+    const char *source = c->me == c->root ? c->src : ch_peer_address(c, c->root, c->src);
     char *mine = c->dst + slice.first;
-    const struct ch_coll node = ch_on_node(c);
+    const struct ch_coll node = ch_coll_on_node(c);
     struct ch_coll rail =
-        ch_call_on(c, &c->levels->rail, mine, mine, slice.count / c->elem_bytes);
-    const uint64_t epoch = ch_epoch(&node, g);
+        ch_coll_on_child(c, &c->levels->rail, mine, mine, slice.count / c->elem_bytes);
+    const uint64_t epoch = ch_next_epoch(&node, g);
     chorus_status st;
 
     rail.root = from;
@@ -124,10 +124,10 @@ CH_FN chorus_status ch_broadcast_rails(const struct ch_coll *c, struct ch_lanes 
     st = ch_signal_and_await(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     if (st != CHORUS_OK) return st;
     if (is_root_node) ch_copy(mine, source + slice.first, slice.count, g);
-    st = ch_rails_pass(&rail, g);
+    st = ch_rails_broadcast_slice(&rail, g);
     if (st != CHORUS_OK) return st;
     if (is_root_node)
-        ch_rails_read(c, source, slice, g);
+        ch_rails_copy_from_root(c, source, slice, g);
     else
         ch_store_all(&node, mine, mine, slice.count, g);
     /* dest is complete, source may be reused */

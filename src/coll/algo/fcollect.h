@@ -32,15 +32,16 @@
 CH_FN chorus_status ch_fcollect_ring_turn(const struct ch_coll *c, struct ch_half l, uint32_t t,
                                           struct ch_lanes g)
 {
-    char *to = c->dst + ch_after(c, c->n - t) * c->stride + l.first;
+    char *to = c->dst + ch_pe_after(c, c->n - t) * c->stride + l.first;
     chorus_status st;
 
     if (l.bytes == 0) return CHORUS_OK;
     if (t == 0)
-        return ch_send(c, CH_CELL_simple, ch_only(ch_next(c)), c->src + l.first, 0, l.bytes, g);
-    st = ch_recv(c, CH_CELL_simple, ch_prev(c), to, l.bytes, g);
+        return ch_send(c, CH_CELL_simple, ch_pes_one(ch_next_pe(c)), c->src + l.first, 0,
+                       l.bytes, g);
+    st = ch_recv(c, CH_CELL_simple, ch_prev_pe(c), to, l.bytes, g);
     if (st != CHORUS_OK || t == c->n - 1) return st;
-    return ch_send(c, CH_CELL_simple, ch_only(ch_next(c)), to, 0, l.bytes, g);
+    return ch_send(c, CH_CELL_simple, ch_pes_one(ch_next_pe(c)), to, 0, l.bytes, g);
 }
 
 CH_FN chorus_status ch_fcollect_ring(const struct ch_coll *c, struct ch_lanes g)
@@ -74,17 +75,17 @@ CH_FN chorus_status ch_fcollect_ring(const struct ch_coll *c, struct ch_lanes g)
  */
 CH_FN chorus_status ch_fcollect_pull(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t given = ch_epochs(c, 2, g), taken = given + 1;
+    const uint64_t given = ch_next_epochs(c, 2, g), taken = given + 1;
     chorus_status st;
 
     ch_copy(c->dst + c->me * c->stride, c->src, ch_bytes(c), g);
     st = ch_disseminate(c, CH_WORD_DONE, given, CH_DATA, g); /* all blocks may be read */
     if (st != CHORUS_OK) return st;
     for (uint32_t k = 1; k < c->n; k++) {
-        const uint32_t peer = ch_after(c, k);
+        const uint32_t peer = ch_pe_after(c, k);
         char *block = c->dst + peer * c->stride;
 
-        ch_copy(block, ch_on_peer(c, peer, block), ch_bytes(c), g);
+        ch_copy(block, ch_peer_address(c, peer, block), ch_bytes(c), g);
     }
     return ch_disseminate(c, CH_WORD_DONE, taken, CH_CREDIT, g); /* dest may be changed */
 }
@@ -114,22 +115,22 @@ CH_FN chorus_status ch_fcollect_round(const struct ch_coll *c, char *dst,
 
     for (uint32_t j = 1; ch_is_target(c, span, j); j++) {
         const uint64_t count = ch_run(c->n, span, j);
-        struct ch_blocks to = ch_blocks_to(c, &sent, ch_after(c, c->n - j * span), count);
+        struct ch_blocks to = ch_blocks_to(c, &sent, ch_pe_after(c, c->n - j * span), count);
 
         for (uint32_t i = 0; i < count; i++)
-            ch_blocks_put(&to, dst + ch_after(c, i) * c->stride, g);
+            ch_blocks_send(&to, dst + ch_pe_after(c, i) * c->stride, g);
     }
     ch_lanes_sync(g); /* all lanes have stored their share */
     for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j); j += g.width)
-        ch_notify(c->policy, c->peers[ch_after(c, c->n - j * span)].door);
+        ch_notify(c->policy, c->peers[ch_pe_after(c, c->n - j * span)].door);
     for (uint32_t j = 1; ch_is_target(c, span, j); j++) {
         const uint64_t count = ch_run(c->n, span, j);
-        struct ch_blocks from = ch_blocks_from(c, cursor, ch_after(c, j * span), count);
+        struct ch_blocks from = ch_blocks_from(c, cursor, ch_pe_after(c, j * span), count);
 
         for (uint32_t i = 0; i < count; i++)
-            ch_blocks_take(c, &from, dst + ch_after(c, j * span + i) * c->stride, g, &st);
+            ch_blocks_recv(c, &from, dst + ch_pe_after(c, j * span + i) * c->stride, g, &st);
     }
-    return ch_agree(st, g); /* the next round sends blocks that other lanes have stored */
+    return ch_lanes_agree(st, g); /* the next round sends blocks that other lanes have stored */
 }
 
 CH_FN chorus_status ch_fcollect_bruck_ll(const struct ch_coll *c, struct ch_lanes g)
@@ -166,8 +167,8 @@ CH_FN chorus_status ch_fcollect_bruck_ll(const struct ch_coll *c, struct ch_lane
 
 /* Copy `count` blocks, from PE `first` on and modulo the team, from this PE's dest to a
  * peer's. */
-CH_FN void ch_run_copy(const struct ch_coll *c, uint32_t peer, uint32_t first, uint32_t count,
-                       struct ch_lanes g)
+CH_FN void ch_put_blocks(const struct ch_coll *c, uint32_t peer, uint32_t first, uint32_t count,
+                         struct ch_lanes g)
 {
     for (uint32_t i = 0; i < count; i++) {
         char *block = c->dst + (first + i < c->n ? first + i : first + i - c->n) * c->stride;
@@ -177,12 +178,13 @@ CH_FN void ch_run_copy(const struct ch_coll *c, uint32_t peer, uint32_t first, u
 }
 
 /* One lane for each PE that will write to this one in any round: signals that it may. */
-CH_FN void ch_run_invite(const struct ch_coll *c, uint64_t epoch, struct ch_lanes g)
+CH_FN void ch_signal_ready_to_writers(const struct ch_coll *c, uint64_t epoch,
+                                      struct ch_lanes g)
 {
     ch_lanes_sync(g); /* other lanes' accesses precede the stores */
     for (uint32_t span = 1; span < c->n; span *= c->radix)
         for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j); j += g.width)
-            ch_lane_signal(c, ch_after(c, j * span), CH_WORD_READY, epoch, CH_CREDIT);
+            ch_lane_signal(c, ch_pe_after(c, j * span), CH_WORD_READY, epoch, CH_CREDIT);
 }
 
 /* The PEs of a round, as in ch_fcollect_round. */
@@ -192,24 +194,24 @@ CH_FN chorus_status ch_fcollect_direct_round(const struct ch_coll *c, uint64_t e
     chorus_status st = CHORUS_OK;
 
     for (uint32_t j = 1; ch_is_target(c, span, j) && st == CHORUS_OK; j++) {
-        const uint32_t peer = ch_after(c, c->n - j * span);
+        const uint32_t peer = ch_pe_after(c, c->n - j * span);
 
         st = ch_await(c, peer, CH_WORD_READY, epoch, g); /* its dest may be written */
         if (st != CHORUS_OK) return st;
-        ch_run_copy(c, peer, c->me, (uint32_t)ch_run(c->n, span, j), g);
+        ch_put_blocks(c, peer, c->me, (uint32_t)ch_run(c->n, span, j), g);
         ch_signal(c, peer, CH_WORD_DONE, epoch, CH_DATA, g); /* pairs with the wait below */
     }
     for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j) && st == CHORUS_OK; j += g.width)
-        st = ch_lane_await(c, ch_after(c, j * span), CH_WORD_DONE, epoch);
-    return ch_agree(st, g);
+        st = ch_lane_await(c, ch_pe_after(c, j * span), CH_WORD_DONE, epoch);
+    return ch_lanes_agree(st, g);
 }
 
 CH_FN chorus_status ch_fcollect_bruck(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     chorus_status st = CHORUS_OK;
 
-    ch_run_invite(c, epoch, g);
+    ch_signal_ready_to_writers(c, epoch, g);
     ch_copy(c->dst + c->me * c->stride, c->src, ch_bytes(c), g);
     ch_lanes_sync(g); /* each lane sends blocks that others have copied */
     for (uint32_t span = 1; span < c->n && st == CHORUS_OK; span *= c->radix)
@@ -231,7 +233,7 @@ CH_FN chorus_status ch_fcollect_bruck(const struct ch_coll *c, struct ch_lanes g
  */
 CH_FN chorus_status ch_fcollect_multicast(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     chorus_status st;
 
     ch_multicast_signal(c, CH_WORD_READY, epoch, CH_CREDIT, g); /* dest may be written */
@@ -274,20 +276,20 @@ CH_FN chorus_status ch_fcollect_engine(const struct ch_coll *c, struct ch_lanes 
  */
 CH_FN chorus_status ch_collect_direct(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
-    const struct ch_slice cut = ch_cut(c, ch_bytes(c));
+    const uint64_t epoch = ch_next_epoch(c, g);
+    const struct ch_slice cut = ch_cta_part(c, ch_bytes(c));
     const struct ch_words count = {&c->count, NULL, 0};
     size_t first = 0;
     uint64_t exchange;
-    const chorus_status st = ch_give_words(c, count, &exchange, g);
+    const chorus_status st = ch_exchange_words(c, count, &exchange, g);
     struct ch_coll own = *c; /* on this CTA's part of the block */
 
     if (st != CHORUS_OK) return st;
     for (uint32_t pe = 0; pe < c->me; pe++)
-        first += ch_given(c, pe, exchange, 0);
+        first += ch_received_word(c, pe, exchange, 0);
     own.src = c->src + cut.first;
     own.count = cut.count / c->elem_bytes;
-    ch_store_all_in_turn(&own, c->dst + first * c->elem_bytes + cut.first, epoch, g);
+    ch_store_all_alternating(&own, c->dst + first * c->elem_bytes + cut.first, epoch, g);
     return ch_finish_puts(c, epoch, g);
 }
 
@@ -307,7 +309,7 @@ CH_FN chorus_status ch_collect_direct(const struct ch_coll *c, struct ch_lanes g
 /* The bytes of PE `pe`'s block. */
 CH_FN size_t ch_collected_bytes(const struct ch_coll *c, uint32_t pe, uint64_t exchange)
 {
-    return pe == c->me ? ch_bytes(c) : ch_given(c, pe, exchange, 0) * c->elem_bytes;
+    return pe == c->me ? ch_bytes(c) : ch_received_word(c, pe, exchange, 0) * c->elem_bytes;
 }
 
 /* Exchange the chunk at byte `at` of this CTA's part of each block, where that is longer than
@@ -315,16 +317,16 @@ CH_FN size_t ch_collected_bytes(const struct ch_coll *c, uint32_t pe, uint64_t e
 CH_FN chorus_status ch_collect_chunk(const struct ch_coll *c, uint64_t exchange, size_t at,
                                      size_t chunk, struct ch_lanes g)
 {
-    const struct ch_slice own = ch_cut(c, ch_bytes(c));
+    const struct ch_slice own = ch_cta_part(c, ch_bytes(c));
     chorus_status st = CHORUS_OK;
     char *block = c->dst;
 
     if (at < own.count)
-        st = ch_send(c, CH_CELL_simple, ch_others(c), c->src + own.first + at, 0,
+        st = ch_send(c, CH_CELL_simple, ch_pes_others(c), c->src + own.first + at, 0,
                      ch_min(chunk, own.count - at), g);
     for (uint32_t pe = 0; pe < c->n && st == CHORUS_OK; pe++) {
         const size_t bytes = ch_collected_bytes(c, pe, exchange);
-        const struct ch_slice part = ch_cut(c, bytes);
+        const struct ch_slice part = ch_cta_part(c, bytes);
 
         if (pe != c->me && at < part.count)
             st = ch_recv(c, CH_CELL_simple, pe, block + part.first + at,
@@ -337,18 +339,18 @@ CH_FN chorus_status ch_collect_chunk(const struct ch_coll *c, uint64_t exchange,
 CH_FN chorus_status ch_collect_exchange(const struct ch_coll *c, struct ch_lanes g)
 {
     const size_t chunk = c->layout->chunk_bytes[CH_CELL_simple];
-    const struct ch_slice own = ch_cut(c, ch_bytes(c));
+    const struct ch_slice own = ch_cta_part(c, ch_bytes(c));
     const struct ch_words count = {&c->count, NULL, 0};
     size_t first = 0, most = 0;
     uint64_t exchange;
-    chorus_status st = ch_give_words(c, count, &exchange, g);
+    chorus_status st = ch_exchange_words(c, count, &exchange, g);
 
     if (st != CHORUS_OK) return st;
     for (uint32_t pe = 0; pe < c->n; pe++) {
         const size_t bytes = ch_collected_bytes(c, pe, exchange);
 
         if (pe < c->me) first += bytes;
-        most = ch_max(most, ch_cut(c, bytes).count);
+        most = ch_max(most, ch_cta_part(c, bytes).count);
     }
     ch_copy(c->dst + first + own.first, c->src + own.first, own.count, g);
     for (size_t at = 0; at < most && st == CHORUS_OK; at += chunk)

@@ -33,8 +33,8 @@ struct ch_host_blocks {
 };
 
 /* The PE whose block is the i-th of a stock. */
-CH_FN uint32_t ch_stock_pe(const struct ch_coll *c, const struct ch_host_blocks *stock,
-                           uint64_t i)
+CH_FN uint32_t ch_host_blocks_pe(const struct ch_coll *c, const struct ch_host_blocks *stock,
+                                 uint64_t i)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
     uint32_t node = stock->node;
@@ -46,64 +46,67 @@ CH_FN uint32_t ch_stock_pe(const struct ch_coll *c, const struct ch_host_blocks 
 
 /* Copy `count` blocks of a stock, from `first` on, to memory. Those of this host are in the
  * dest of their PEs, all others in this PE's. */
-CH_FN void ch_stock_pack(const struct ch_coll *c, const struct ch_host_blocks *stock,
-                         uint64_t first, uint64_t count, char *memory, struct ch_lanes g)
+CH_FN void ch_host_blocks_pack(const struct ch_coll *c, const struct ch_host_blocks *stock,
+                               uint64_t first, uint64_t count, char *memory, struct ch_lanes g)
 {
     for (uint64_t i = 0; i < count; i++) {
-        const uint32_t pe = ch_stock_pe(c, stock, first + i);
+        const uint32_t pe = ch_host_blocks_pe(c, stock, first + i);
         const char *block = c->dst + pe * c->stride + stock->at;
 
         ch_copy(memory + i * stock->bytes,
-                ch_is_mapped(c, pe) ? ch_on_peer(c, pe, block) : block, stock->bytes, g);
+                ch_is_mapped(c, pe) ? ch_peer_address(c, pe, block) : block, stock->bytes, g);
     }
 }
 
 /* The same from memory into the dest of every PE of this host. */
-CH_FN void ch_stock_unpack(const struct ch_coll *c, const struct ch_host_blocks *stock,
-                           uint64_t first, uint64_t count, const char *memory,
-                           struct ch_lanes g)
+CH_FN void ch_host_blocks_unpack(const struct ch_coll *c, const struct ch_host_blocks *stock,
+                                 uint64_t first, uint64_t count, const char *memory,
+                                 struct ch_lanes g)
 {
     const struct ch_child *node = &c->levels->node;
 
     for (uint64_t i = 0; i < count; i++) {
-        char *block = c->dst + ch_stock_pe(c, stock, first + i) * c->stride + stock->at;
+        char *block = c->dst + ch_host_blocks_pe(c, stock, first + i) * c->stride + stock->at;
 
         for (uint32_t p = 0; p < node->n; p++)
-            ch_copy(ch_on_peer(c, node->pes[p], block), memory + i * stock->bytes, stock->bytes,
-                    g);
+            ch_copy(ch_peer_address(c, node->pes[p], block), memory + i * stock->bytes,
+                    stock->bytes, g);
     }
 }
 
 /* One message of `count` blocks of the stock to the PE of this rail on a host, or from it. */
-CH_FN chorus_status ch_stock_send(const struct ch_coll *c, const struct ch_host_blocks *stock,
-                                  uint64_t first, uint64_t count, uint32_t to,
-                                  struct ch_lanes g)
+CH_FN chorus_status ch_host_blocks_send(const struct ch_coll *c,
+                                        const struct ch_host_blocks *stock, uint64_t first,
+                                        uint64_t count, uint32_t to, struct ch_lanes g)
 {
-    const struct ch_coll rail = ch_on_rail(c);
+    const struct ch_coll rail = ch_coll_on_rail(c);
     struct ch_message m;
     const chorus_status st = ch_pack_begin(&rail, to, count * stock->bytes, &m, g);
 
     if (st != CHORUS_OK) return st;
-    ch_stock_pack(c, stock, first, count, m.memory, g);
+    ch_host_blocks_pack(c, stock, first, count, m.memory, g);
     ch_pack_end(&rail, to, count * stock->bytes, &m, g);
     return CHORUS_OK;
 }
 
-CH_FN chorus_status ch_stock_take(const struct ch_coll *c, const struct ch_host_blocks *stock,
-                                  uint64_t first, uint64_t count, struct ch_lanes g)
+CH_FN chorus_status ch_host_blocks_recv(const struct ch_coll *c,
+                                        const struct ch_host_blocks *stock, uint64_t first,
+                                        uint64_t count, struct ch_lanes g)
 {
-    const struct ch_coll rail = ch_on_rail(c);
-    const struct ch_pes from = ch_only(stock->node);
-    const chorus_status st = ch_expect(&rail, CH_CELL_simple, from, count * stock->bytes, g);
+    const struct ch_coll rail = ch_coll_on_rail(c);
+    const struct ch_pes from = ch_pes_one(stock->node);
+    const chorus_status st =
+        ch_await_messages(&rail, CH_CELL_simple, from, count * stock->bytes, g);
 
     if (st != CHORUS_OK) return st;
-    ch_stock_unpack(c, stock, first, count, rail.slots[0].memory, g);
-    return ch_release(&rail, CH_CELL_simple, from, st, g);
+    ch_host_blocks_unpack(c, stock, first, count, rail.slots[0].memory, g);
+    return ch_release_slots(&rail, CH_CELL_simple, from, st, g);
 }
 
 /* A gateway's messages of one round, to the host at a distance and from the one behind. */
-CH_FN chorus_status ch_stock_trade(const struct ch_coll *c, struct ch_host_blocks stock,
-                                   uint32_t distance, struct ch_lanes g)
+CH_FN chorus_status ch_host_blocks_exchange(const struct ch_coll *c,
+                                            struct ch_host_blocks stock, uint32_t distance,
+                                            struct ch_lanes g)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
     const uint32_t to = ch_host_before(nodes, stock.node, nodes->count - distance);
@@ -116,16 +119,16 @@ CH_FN chorus_status ch_stock_trade(const struct ch_coll *c, struct ch_host_block
     given = ch_hosts_pes(nodes, stock.node, stock.hosts);
     taken = ch_hosts_pes(nodes, other.node, stock.hosts);
     for (uint64_t i = 0; i < ch_max(given, taken) && st == CHORUS_OK; i += per) {
-        if (i < given) st = ch_stock_send(c, &stock, i, ch_min(per, given - i), to, g);
+        if (i < given) st = ch_host_blocks_send(c, &stock, i, ch_min(per, given - i), to, g);
         if (i < taken && st == CHORUS_OK)
-            st = ch_stock_take(c, &other, i, ch_min(per, taken - i), g);
+            st = ch_host_blocks_recv(c, &other, i, ch_min(per, taken - i), g);
     }
     return st;
 }
 
 /* The part of all blocks from byte `at` on, between hosts. */
-CH_FN chorus_status ch_stock_rounds(const struct ch_coll *c, const struct ch_coll *node,
-                                    size_t at, struct ch_lanes g)
+CH_FN chorus_status ch_host_blocks_rounds(const struct ch_coll *c, const struct ch_coll *node,
+                                          size_t at, struct ch_lanes g)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
     const uint32_t hosts = nodes->count;
@@ -134,13 +137,14 @@ CH_FN chorus_status ch_stock_rounds(const struct ch_coll *c, const struct ch_col
     for (uint32_t span = 1, informed = 1; span < hosts; span *= nodes->least + 1) {
         const uint32_t gateways = ch_gateways(nodes, span), distance = (node->me + 1) * span;
         struct ch_host_blocks stock = {nodes->node[c->me], 0, at,
-                                       ch_part(c, CH_CELL_simple, at)};
+                                       ch_chunk_bytes_at(c, CH_CELL_simple, at)};
 
         if (span > 1)
-            st = ch_hand_over(node, informed, gateways, ch_epoch(node, g), CH_DATA, g);
+            st = ch_signal_and_await_on_node(node, informed, gateways, ch_next_epoch(node, g),
+                                             CH_DATA, g);
         if (st == CHORUS_OK && node->me < gateways) {
             stock.hosts = (uint32_t)ch_min(span, hosts - distance);
-            st = ch_stock_trade(c, stock, distance, g);
+            st = ch_host_blocks_exchange(c, stock, distance, g);
         }
         if (st != CHORUS_OK) return st;
         informed = gateways;
@@ -149,29 +153,30 @@ CH_FN chorus_status ch_stock_rounds(const struct ch_coll *c, const struct ch_col
 }
 
 /* This PE's block into the dest of the others of its host. */
-CH_FN void ch_stock_share(const struct ch_coll *c, const struct ch_coll *node,
-                          struct ch_lanes g)
+CH_FN void ch_host_blocks_store_own(const struct ch_coll *c, const struct ch_coll *node,
+                                    struct ch_lanes g)
 {
     char *mine = c->dst + c->me * c->stride;
 
     for (uint32_t k = 1; k < node->n; k++)
-        ch_copy(ch_on_peer(node, ch_after(node, k), mine), mine, ch_bytes(c), g);
+        ch_copy(ch_peer_address(node, ch_pe_after(node, k), mine), mine, ch_bytes(c), g);
 }
 
 CH_FN chorus_status ch_fcollect_hierarchical(const struct ch_coll *c, struct ch_lanes g)
 {
-    const struct ch_coll node = ch_on_node(c);
+    const struct ch_coll node = ch_coll_on_node(c);
     const size_t bytes = ch_bytes(c);
     chorus_status st;
 
     ch_copy(c->dst + c->me * c->stride, c->src, bytes, g);
     /* dest contains this PE's own block and may be written */
-    st = ch_signal_and_await(&node, CH_WORD_READY, ch_epoch(&node, g), CH_DATA, g);
-    for (size_t at = 0; at < bytes && st == CHORUS_OK; at += ch_part(c, CH_CELL_simple, at)) {
-        st = ch_stock_rounds(c, &node, at, g);
-        if (at == 0 && st == CHORUS_OK) ch_stock_share(c, &node, g);
+    st = ch_signal_and_await(&node, CH_WORD_READY, ch_next_epoch(&node, g), CH_DATA, g);
+    for (size_t at = 0; at < bytes && st == CHORUS_OK;
+         at += ch_chunk_bytes_at(c, CH_CELL_simple, at)) {
+        st = ch_host_blocks_rounds(c, &node, at, g);
+        if (at == 0 && st == CHORUS_OK) ch_host_blocks_store_own(c, &node, g);
         if (st == CHORUS_OK) /* all blocks have this part in dest */
-            st = ch_signal_and_await(&node, CH_WORD_READY, ch_epoch(&node, g), CH_DATA, g);
+            st = ch_signal_and_await(&node, CH_WORD_READY, ch_next_epoch(&node, g), CH_DATA, g);
     }
     return st;
 }
@@ -194,8 +199,8 @@ CH_FN chorus_status ch_fcollect_hierarchical(const struct ch_coll *c, struct ch_
  */
 
 /* One part of this PE's block to its counterpart on each other host. */
-CH_FN chorus_status ch_rails_give(const struct ch_coll *c, size_t at, size_t bytes,
-                                  struct ch_lanes g)
+CH_FN chorus_status ch_rails_send_block(const struct ch_coll *c, size_t at, size_t bytes,
+                                        struct ch_lanes g)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
     const char *mine = c->dst + c->me * c->stride + at;
@@ -203,13 +208,14 @@ CH_FN chorus_status ch_rails_give(const struct ch_coll *c, size_t at, size_t byt
 
     for (uint32_t v = 0; v < nodes->count && st == CHORUS_OK; v++)
         if (v != nodes->node[c->me])
-            st = ch_send(c, CH_CELL_simple, ch_only(ch_counterpart(c, v)), mine, 0, bytes, g);
+            st = ch_send(c, CH_CELL_simple, ch_pes_one(ch_rail_pe_on_host(c, v)), mine, 0,
+                         bytes, g);
     return st;
 }
 
 /* The same part of the blocks for this PE's host that this PE receives. */
-CH_FN chorus_status ch_rails_take(const struct ch_coll *c, size_t at, size_t bytes,
-                                  struct ch_lanes g)
+CH_FN chorus_status ch_rails_recv_blocks(const struct ch_coll *c, size_t at, size_t bytes,
+                                         struct ch_lanes g)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
     const struct ch_child *node = &c->levels->node;
@@ -226,8 +232,8 @@ CH_FN chorus_status ch_rails_take(const struct ch_coll *c, size_t at, size_t byt
 }
 
 /* A block of dest to the dest of the other PEs of this host. */
-CH_FN void ch_rails_share(const struct ch_coll *node, char *block, size_t bytes,
-                          struct ch_lanes g)
+CH_FN void ch_rails_store_block(const struct ch_coll *node, char *block, size_t bytes,
+                                struct ch_lanes g)
 {
     ch_lanes_sync(g); /* all lanes have stored their share of the block */
     ch_store_all(node, block, block, bytes, g);
@@ -236,8 +242,8 @@ CH_FN void ch_rails_share(const struct ch_coll *node, char *block, size_t bytes,
 CH_FN chorus_status ch_fcollect_rails(const struct ch_coll *c, struct ch_lanes g)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
-    const struct ch_coll node = ch_on_node(c);
-    const uint64_t epoch = ch_epoch(&node, g);
+    const struct ch_coll node = ch_coll_on_node(c);
+    const uint64_t epoch = ch_next_epoch(&node, g);
     const size_t bytes = ch_bytes(c);
     chorus_status st;
 
@@ -245,14 +251,14 @@ CH_FN chorus_status ch_fcollect_rails(const struct ch_coll *c, struct ch_lanes g
     /* dest may be written */
     st = ch_signal_and_await(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     for (size_t at = 0, part; at < bytes && st == CHORUS_OK; at += part) {
-        part = ch_part(c, CH_CELL_simple, at);
-        st = ch_rails_give(c, at, part, g);
-        if (st == CHORUS_OK) st = ch_rails_take(c, at, part, g);
+        part = ch_chunk_bytes_at(c, CH_CELL_simple, at);
+        st = ch_rails_send_block(c, at, part, g);
+        if (st == CHORUS_OK) st = ch_rails_recv_blocks(c, at, part, g);
     }
     if (st != CHORUS_OK) return st;
     for (uint32_t v = 0; v < nodes->count; v++)
         for (uint32_t i = node.me; i < ch_node_pes(nodes, v); i += node.n)
-            ch_rails_share(&node, c->dst + ch_node_pe(nodes, v, i) * c->stride, bytes, g);
+            ch_rails_store_block(&node, c->dst + ch_node_pe(nodes, v, i) * c->stride, bytes, g);
     return ch_signal_and_await(&node, CH_WORD_DONE, epoch, CH_DATA, g); /* dest is complete */
 }
 

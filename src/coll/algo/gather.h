@@ -21,7 +21,7 @@
  */
 CH_FN chorus_status ch_gather_direct(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     char *mine = c->dst + c->me * c->stride;
     chorus_status st;
 
@@ -57,7 +57,7 @@ CH_FN chorus_status ch_gather_chunk(const struct ch_coll *c, enum ch_cell kind, 
     chorus_status st = CHORUS_OK;
 
     for (uint32_t k = 1; k < c->n && st == CHORUS_OK; k++) {
-        const uint32_t peer = ch_after(c, k);
+        const uint32_t peer = ch_pe_after(c, k);
 
         st = ch_recv(c, kind, peer, c->dst + peer * c->stride + at, bytes, g);
     }
@@ -72,10 +72,10 @@ CH_FN chorus_status ch_gather_push(const struct ch_coll *c, enum ch_cell kind,
 
     if (is_root) ch_copy(c->dst + c->me * c->stride, c->src, ch_bytes(c), g);
     for (size_t at = 0; at < ch_bytes(c) && st == CHORUS_OK;) {
-        const size_t bytes = ch_part(c, kind, at);
+        const size_t bytes = ch_chunk_bytes_at(c, kind, at);
 
         st = is_root ? ch_gather_chunk(c, kind, at, bytes, g)
-                     : ch_send(c, kind, ch_only(c->root), c->src + at, 0, bytes, g);
+                     : ch_send(c, kind, ch_pes_one(c->root), c->src + at, 0, bytes, g);
         at += bytes;
     }
     return st;
@@ -105,7 +105,7 @@ CH_FN chorus_status ch_gather_push_simple(const struct ch_coll *c, struct ch_lan
  */
 CH_FN chorus_status ch_scatter_direct(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     chorus_status st;
 
     if (c->me != c->root) {
@@ -114,7 +114,7 @@ CH_FN chorus_status ch_scatter_direct(const struct ch_coll *c, struct ch_lanes g
     }
     st = ch_await_all(c, CH_WORD_READY, epoch, g); /* dest may be written */
     if (st != CHORUS_OK) return st;
-    ch_store_each(c, c->dst, g);
+    ch_store_block_to_each(c, c->dst, g);
     ch_signal_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
     return ch_flush(c, g);
 }
@@ -138,9 +138,9 @@ CH_FN chorus_status ch_scatter_push(const struct ch_coll *c, enum ch_cell kind,
     chorus_status st = CHORUS_OK;
 
     for (size_t at = 0; at < ch_bytes(c) && st == CHORUS_OK;) {
-        const size_t bytes = ch_part(c, kind, at);
+        const size_t bytes = ch_chunk_bytes_at(c, kind, at);
 
-        st = is_root ? ch_send(c, kind, ch_others(c), c->src + at, c->stride, bytes, g)
+        st = is_root ? ch_send(c, kind, ch_pes_others(c), c->src + at, c->stride, bytes, g)
                      : ch_recv(c, kind, c->root, c->dst + at, bytes, g);
         at += bytes;
     }

@@ -29,7 +29,7 @@
 CH_FN chorus_status ch_barrier_push(const struct ch_coll *c, struct ch_lanes g)
 {
     uint64_t exchange;
-    const chorus_status st = ch_meet(c, CH_CELL_ll, &exchange, CH_ENTRY, g);
+    const chorus_status st = ch_exchange_begin_empty(c, CH_CELL_ll, &exchange, CH_ENTRY, g);
 
     return st == CHORUS_OK ? ch_await_all(c, CH_WORD_MET, exchange, g) : st;
 }
@@ -48,17 +48,17 @@ CH_FN chorus_status ch_barrier_push(const struct ch_coll *c, struct ch_lanes g)
  */
 CH_FN chorus_status ch_broadcast_pull(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     chorus_status st;
 
     if (c->me == c->root) {
         ch_signal_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
-        ch_copy_in_turn(c, c->src, epoch, g);
+        ch_copy_alternating(c, c->src, epoch, g);
         return ch_await_all(c, CH_WORD_DONE, epoch, g); /* source may be reused */
     }
     st = ch_await(c, c->root, CH_WORD_READY, epoch, g);
     if (st != CHORUS_OK) return st;
-    ch_copy_in_turn(c, ch_on_peer(c, c->root, c->src), epoch, g);
+    ch_copy_alternating(c, ch_peer_address(c, c->root, c->src), epoch, g);
     ch_signal(c, c->root, CH_WORD_DONE, epoch, CH_CREDIT, g);
     return CHORUS_OK;
 }
@@ -78,35 +78,35 @@ CH_FN chorus_status ch_broadcast_pull(const struct ch_coll *c, struct ch_lanes g
  */
 
 /* Send the root's chunk at byte `at`. */
-CH_FN chorus_status ch_broadcast_push_give(const struct ch_coll *c, enum ch_cell kind,
+CH_FN chorus_status ch_broadcast_push_send(const struct ch_coll *c, enum ch_cell kind,
                                            size_t at, size_t bytes, struct ch_lanes g)
 {
     const struct ch_contribution contribution =
         ch_contribution_of(c, kind, c->src + at, 0, bytes, g);
     uint64_t exchange;
-    const chorus_status st = ch_give(c, kind, &contribution, &exchange, g);
+    const chorus_status st = ch_exchange_send(c, kind, &contribution, &exchange, g);
 
     if (st != CHORUS_OK) return st;
-    if (c->dst != c->src) ch_cells_bypass(kind, c->src + at, c->dst + at, bytes, g);
+    if (c->dst != c->src) ch_cells_copy_plain(kind, c->src + at, c->dst + at, bytes, g);
     return ch_await_all(c, CH_WORD_MET, exchange, g);
 }
 
 /* Receive it on another PE. The first lanes wait for cells and the last ones for the other
  * PEs. */
-CH_FN chorus_status ch_broadcast_push_take(const struct ch_coll *c, enum ch_cell kind,
+CH_FN chorus_status ch_broadcast_push_recv(const struct ch_coll *c, enum ch_cell kind,
                                            size_t at, size_t bytes, struct ch_lanes g)
 {
     uint64_t exchange;
     struct ch_slot slot;
-    chorus_status st = ch_meet(c, kind, &exchange, CH_CREDIT, g);
+    chorus_status st = ch_exchange_begin_empty(c, kind, &exchange, CH_CREDIT, g);
 
     if (st != CHORUS_OK) return st;
     slot = ch_slot_at(ch_slots_of(c, kind, c->me, c->root), exchange);
-    ch_cells_empty(c, kind, c->root, slot.memory, slot.flag, c->dst + at, bytes, g, &st);
+    ch_cells_recv(c, kind, c->root, slot.memory, slot.flag, c->dst + at, bytes, g, &st);
     for (uint32_t k = g.width - g.lane; k < c->n && st == CHORUS_OK; k += g.width)
-        if (ch_after(c, k) != c->root)
-            st = ch_lane_await(c, ch_after(c, k), CH_WORD_MET, exchange);
-    return ch_agree(st, g); /* all lanes have read the slot */
+        if (ch_pe_after(c, k) != c->root)
+            st = ch_lane_await(c, ch_pe_after(c, k), CH_WORD_MET, exchange);
+    return ch_lanes_agree(st, g); /* all lanes have read the slot */
 }
 
 CH_FN chorus_status ch_broadcast_push_ll(const struct ch_coll *c, struct ch_lanes g)
@@ -115,9 +115,9 @@ CH_FN chorus_status ch_broadcast_push_ll(const struct ch_coll *c, struct ch_lane
     chorus_status st = CHORUS_OK;
 
     for (size_t at = 0, part; at < bytes && st == CHORUS_OK; at += part) {
-        part = ch_part(c, CH_CELL_ll, at);
-        st = c->me == c->root ? ch_broadcast_push_give(c, CH_CELL_ll, at, part, g)
-                              : ch_broadcast_push_take(c, CH_CELL_ll, at, part, g);
+        part = ch_chunk_bytes_at(c, CH_CELL_ll, at);
+        st = c->me == c->root ? ch_broadcast_push_send(c, CH_CELL_ll, at, part, g)
+                              : ch_broadcast_push_recv(c, CH_CELL_ll, at, part, g);
         if (CH_INSIDE_KERNELS) return st; /* a message is one chunk */
     }
     return st;
@@ -137,14 +137,14 @@ CH_FN chorus_status ch_broadcast_push_ll(const struct ch_coll *c, struct ch_lane
  */
 CH_FN chorus_status ch_fcollect_direct(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     char *mine = c->dst + c->me * c->stride;
     chorus_status st;
 
     ch_signal_all(c, CH_WORD_READY, epoch, CH_CREDIT, g);
     st = ch_await_all(c, CH_WORD_READY, epoch, g); /* dest may be written */
     if (st != CHORUS_OK) return st;
-    ch_store_all_in_turn(c, mine, epoch, g);
+    ch_store_all_alternating(c, mine, epoch, g);
     ch_signal_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
     st = ch_await_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
     return st == CHORUS_OK ? ch_flush(c, g) : st;
@@ -205,34 +205,35 @@ CH_FN chorus_status ch_fcollect_push_ll128(const struct ch_coll *c, struct ch_la
 /* dst, on every PE = this PE's block for it; each batch is stored to all PEs before the next
  * batch, so that this PE's memory and all links are busy at the same time. The source must not
  * change before ch_flush. */
-CH_FN void ch_store_each(const struct ch_coll *c, char *dst, struct ch_lanes g)
+CH_FN void ch_store_block_to_each(const struct ch_coll *c, char *dst, struct ch_lanes g)
 {
     for (uint32_t k = 1; k < c->n && !ch_is_all_mapped(c); k++)
-        if (!ch_is_mapped(c, ch_after(c, k)))
-            ch_put(c, ch_after(c, k), dst, c->src + ch_after(c, k) * c->stride, ch_bytes(c), g);
+        if (!ch_is_mapped(c, ch_pe_after(c, k)))
+            ch_put(c, ch_pe_after(c, k), dst, c->src + ch_pe_after(c, k) * c->stride,
+                   ch_bytes(c), g);
     for (struct ch_batch b = ch_batch_first(CH_PLAIN, dst, ch_bytes(c), g); ch_batch_more(&b);
          ch_batch_next(&b))
         for (uint32_t k = 0; k < c->n; k++) {
-            const uint32_t peer = ch_after(c, k);
+            const uint32_t peer = ch_pe_after(c, k);
             struct ch_value v;
 
             if (!ch_is_mapped(c, peer)) continue;
             ch_value_load(&v, c->src + peer * c->stride, &b);
-            ch_value_store(ch_on_peer(c, peer, dst), &v, &b);
+            ch_value_store(ch_peer_address(c, peer, dst), &v, &b);
         }
 }
 
 /* The same of mapped peers, one after the other, with more loads in flight. */
-CH_FN void ch_copy_each(const struct ch_coll *c, char *dst, struct ch_lanes g)
+CH_FN void ch_copy_block_to_each(const struct ch_coll *c, char *dst, struct ch_lanes g)
 {
     for (uint32_t k = 0; k < c->n; k++)
-        ch_copy(ch_on_peer(c, ch_after(c, k), dst), c->src + ch_after(c, k) * c->stride,
-                ch_bytes(c), g);
+        ch_copy(ch_peer_address(c, ch_pe_after(c, k), dst),
+                c->src + ch_pe_after(c, k) * c->stride, ch_bytes(c), g);
 }
 
 CH_FN chorus_status ch_alltoall_direct(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     char *mine = c->dst + c->me * c->stride;
     chorus_status st;
 
@@ -240,9 +241,9 @@ CH_FN chorus_status ch_alltoall_direct(const struct ch_coll *c, struct ch_lanes 
     st = ch_await_all(c, CH_WORD_READY, epoch, g); /* dest may be written */
     if (st != CHORUS_OK) return st;
     if (CH_INSIDE_KERNELS)
-        ch_copy_each(c, mine, g);
+        ch_copy_block_to_each(c, mine, g);
     else
-        ch_store_each(c, mine, g);
+        ch_store_block_to_each(c, mine, g);
     ch_signal_all(c, CH_WORD_DONE, epoch, CH_DATA, g);
     st = ch_await_all(c, CH_WORD_DONE, epoch, g); /* dest is complete */
     return st == CHORUS_OK ? ch_flush(c, g) : st;
@@ -340,7 +341,7 @@ CH_FN chorus_status ch_reduce_one_shot_ll128(const struct ch_coll *c, struct ch_
  */
 CH_FN chorus_status ch_reduce_two_shot(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     const struct ch_slice slice = ch_slice_of(c->count, c->n, c->me);
     const size_t at = slice.first * c->elem_bytes, bytes = slice.count * c->elem_bytes;
     chorus_status st;
@@ -407,7 +408,7 @@ CH_FN chorus_status ch_reducescatter_push_ll128(const struct ch_coll *c, struct 
  */
 CH_FN chorus_status ch_reducescatter_pull(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     chorus_status st;
 
     ch_signal_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */

@@ -25,7 +25,7 @@
  */
 CH_FN chorus_status ch_reduce_one_shot_pull(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     chorus_status st;
 
     ch_signal_all(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
@@ -74,12 +74,12 @@ CH_FN struct ch_slice ch_shot_slice_of(const struct ch_coll *c, size_t at, uint3
 }
 
 /* Store the other PEs' slices of the piece into this PE's slots there. */
-CH_FN void ch_shot_give(const struct ch_coll *c, size_t at, uint64_t exchange,
-                        struct ch_lanes g)
+CH_FN void ch_shot_store_slices(const struct ch_coll *c, size_t at, uint64_t exchange,
+                                struct ch_lanes g)
 {
     if (at >= ch_bytes(c)) return;
     for (uint32_t k = 1; k < c->n; k++) {
-        const uint32_t peer = ch_after(c, k);
+        const uint32_t peer = ch_pe_after(c, k);
         const struct ch_slice s = ch_shot_slice_of(c, at, peer);
         const struct ch_slot_pair slots = ch_slots_of(c, CH_CELL_simple, peer, c->me);
 
@@ -88,12 +88,12 @@ CH_FN void ch_shot_give(const struct ch_coll *c, size_t at, uint64_t exchange,
 }
 
 /* Combine this PE's slice of the piece, and store it into the dest of all PEs. */
-CH_FN void ch_shot_combine(const struct ch_coll *c, size_t at, uint64_t exchange,
-                           struct ch_lanes g)
+CH_FN void ch_shot_combine_slice(const struct ch_coll *c, size_t at, uint64_t exchange,
+                                 struct ch_lanes g)
 {
     const struct ch_slice s = ch_shot_slice_of(c, at, c->me);
-    const struct ch_sources sources = {ch_all(c), c->src + s.first, CH_IN_EXCHANGE, exchange, 0,
-                                       0};
+    const struct ch_sources sources = {
+        ch_pes_all(c), c->src + s.first, CH_IN_EXCHANGE, exchange, 0, 0};
     char *dst = c->dst + s.first;
     chorus_status st = CHORUS_OK; /* no wait: the exchange has waited for plain data */
 
@@ -102,32 +102,32 @@ CH_FN void ch_shot_combine(const struct ch_coll *c, size_t at, uint64_t exchange
         struct ch_value v;
         struct ch_accumulator acc;
 
-        ch_combine_sources(c, CH_CELL_simple, &sources, c->n, ch_ahead_of(c), &acc, &b, &st);
+        ch_combine_sources(c, CH_CELL_simple, &sources, c->n, ch_loads_ahead(c), &acc, &b, &st);
         ch_value_stage(&v, dst, &b);
-        ch_acc_last(c, &v, &acc, &b);
+        ch_acc_to_value(c, &v, &acc, &b);
         ch_value_store(dst, &v, &b);
         for (uint32_t k = 1; k < c->n; k++)
-            ch_value_store(ch_on_peer(c, ch_after(c, k), dst), &v, &b);
+            ch_value_store(ch_peer_address(c, ch_pe_after(c, k), dst), &v, &b);
     }
 }
 
 CH_FN chorus_status ch_reduce_two_shot_push_simple(const struct ch_coll *c, struct ch_lanes g)
 {
-    uint64_t exchange = ch_last(c, CH_CELL_simple, g) + 1;
+    uint64_t exchange = ch_last_exchange(c, CH_CELL_simple, g) + 1;
     chorus_status st = CHORUS_OK;
 
     if (c->n == 1) ch_copy(c->dst, c->src, ch_bytes(c), g);
     if (c->n == 1 || c->count == 0) return CHORUS_OK;
-    ch_shot_give(c, 0, exchange, g);
+    ch_shot_store_slices(c, 0, exchange, g);
     for (size_t at = 0; at < ch_bytes(c) && st == CHORUS_OK; at += ch_shot_piece_bytes(c)) {
         ch_signal_all(c, CH_WORD_GIVEN, exchange, CH_DATA, g);
         st = ch_await_all(c, CH_WORD_GIVEN, exchange, g); /* dest of all may be written */
         if (st != CHORUS_OK) return st;
-        ch_shot_give(c, at + ch_shot_piece_bytes(c), exchange + 1, g);
-        ch_shot_combine(c, at, exchange++, g);
+        ch_shot_store_slices(c, at + ch_shot_piece_bytes(c), exchange + 1, g);
+        ch_shot_combine_slice(c, at, exchange++, g);
     }
     ch_signal_all(c, CH_WORD_GIVEN, exchange, CH_DATA, g);
-    ch_last_is(c, CH_CELL_simple, exchange, g);
+    ch_set_last_exchange(c, CH_CELL_simple, exchange, g);
     return ch_await_all(c, CH_WORD_GIVEN, exchange, g); /* dest is complete */
 }
 
@@ -167,7 +167,7 @@ CH_FN struct ch_two_shot ch_two_shot_of(const struct ch_coll *c, size_t at)
 }
 
 /* Bytes of PE p's slice, without padding. */
-CH_FN size_t ch_two_shot_data(const struct ch_two_shot *t, uint32_t p)
+CH_FN size_t ch_two_shot_slice_bytes(const struct ch_two_shot *t, uint32_t p)
 {
     const size_t first = p * t->slice_bytes;
 
@@ -191,7 +191,7 @@ CH_FN void ch_two_shot_send(const struct ch_coll *c, const struct ch_value *v,
                             const struct ch_batch *b, uint64_t exchange)
 {
     for (uint32_t k = 1; k < c->n; k++) {
-        const uint32_t peer = ch_after(c, k);
+        const uint32_t peer = ch_pe_after(c, k);
         const struct ch_slot slot =
             ch_slot_at(ch_slots_of(c, CH_CELL_ll, peer, c->me), exchange);
 
@@ -205,9 +205,9 @@ CH_FN void ch_two_shot_send(const struct ch_coll *c, const struct ch_value *v,
 CH_FN void ch_two_shot_combine(const struct ch_coll *c, const struct ch_two_shot *t,
                                uint64_t exchange, struct ch_lanes g, chorus_status *st)
 {
-    const size_t at = t->at + c->me * t->slice_bytes, bytes = ch_two_shot_data(t, c->me);
-    const struct ch_sources sources = {ch_all(c), c->src + at, CH_IN_EXCHANGE,
-                                       exchange,  1,           bytes};
+    const size_t at = t->at + c->me * t->slice_bytes, bytes = ch_two_shot_slice_bytes(t, c->me);
+    const struct ch_sources sources = {ch_pes_all(c), c->src + at, CH_IN_EXCHANGE,
+                                       exchange,      1,           bytes};
 
     for (struct ch_batch b = ch_batch_first(CH_CELL_ll, c->dst + at, t->slice_bytes, g);
          ch_batch_more(&b); ch_batch_next(&b)) {
@@ -215,9 +215,9 @@ CH_FN void ch_two_shot_combine(const struct ch_coll *c, const struct ch_two_shot
         struct ch_value v;
         struct ch_accumulator acc;
 
-        ch_combine_sources(c, CH_CELL_ll, &sources, c->n, ch_ahead_of(c), &acc, &b, st);
+        ch_combine_sources(c, CH_CELL_ll, &sources, c->n, ch_loads_ahead(c), &acc, &b, st);
         ch_value_private(&v);
-        ch_acc_last(c, &v, &acc, &b);
+        ch_acc_to_value(c, &v, &acc, &b);
         if (*st != CHORUS_OK) return;
         ch_two_shot_send(c, &v, &b, exchange + 1);
         ch_value_store(c->dst + at, &v, &data);
@@ -228,22 +228,22 @@ CH_FN void ch_two_shot_combine(const struct ch_coll *c, const struct ch_two_shot
 CH_FN void ch_two_shot_gather(const struct ch_coll *c, const struct ch_two_shot *t,
                               uint64_t exchange, struct ch_lanes g, chorus_status *st)
 {
-    const struct ch_pes others = ch_others(c);
-    const struct ch_turns turns = ch_turns_of((uint32_t)ch_later(others.count), g);
+    const struct ch_pes others = ch_pes_others(c);
+    const struct ch_turns turns = ch_turns_of((uint32_t)ch_opaque_after_loads(others.count), g);
 
     for (uint32_t i = turns.first; i < others.count; i += turns.step) {
-        const uint32_t pe = ch_pe(c, others, i);
+        const uint32_t pe = ch_pes_at(c, others, i);
         const struct ch_slot slot = ch_slot_at(ch_slots_of(c, CH_CELL_ll, c->me, pe), exchange);
         char *dst = c->dst + t->at + pe * t->slice_bytes;
 
         for (struct ch_batch b = ch_batch_first(CH_CELL_ll, dst, t->slice_bytes, turns.lanes);
              ch_batch_more(&b); ch_batch_next(&b)) {
-            const struct ch_batch data = ch_batch_clip(&b, ch_two_shot_data(t, pe));
+            const struct ch_batch data = ch_batch_clip(&b, ch_two_shot_slice_bytes(t, pe));
             struct ch_value v;
 
             ch_value_private(&v);
-            ch_value_ask(CH_CELL_ll, slot.memory, &v, &b);
-            ch_value_take(c, CH_CELL_ll, pe, slot.memory, &v, &b, slot.flag, st);
+            ch_value_poll(CH_CELL_ll, slot.memory, &v, &b);
+            ch_value_wait(c, CH_CELL_ll, pe, slot.memory, &v, &b, slot.flag, st);
             ch_value_store(dst, &v, &data);
         }
     }
@@ -255,13 +255,13 @@ CH_FN chorus_status ch_two_shot_piece(const struct ch_coll *c, const struct ch_t
                                       struct ch_lanes g)
 {
     uint64_t exchange;
-    chorus_status st = ch_give(c, CH_CELL_ll, contribution, &exchange, g);
+    chorus_status st = ch_exchange_send(c, CH_CELL_ll, contribution, &exchange, g);
 
     if (st != CHORUS_OK) return st;
-    ch_last_is(c, CH_CELL_ll, exchange + 1, g);
+    ch_set_last_exchange(c, CH_CELL_ll, exchange + 1, g);
     ch_two_shot_combine(c, t, exchange, g, &st);
     ch_two_shot_gather(c, t, exchange + 1, g, &st);
-    return ch_agree(st, g); /* all lanes have read the slots */
+    return ch_lanes_agree(st, g); /* all lanes have read the slots */
 }
 
 CH_FN chorus_status ch_reduce_two_shot_push_ll(const struct ch_coll *c, struct ch_lanes g)
@@ -269,10 +269,10 @@ CH_FN chorus_status ch_reduce_two_shot_push_ll(const struct ch_coll *c, struct c
     struct ch_two_shot t = ch_two_shot_of(c, 0);
     struct ch_contribution contribution = ch_two_shot_contribution(c, &t, g);
 
-    ch_begin(
+    ch_wait_previous_call(
         c, (uintptr_t)contribution.from | (uintptr_t)contribution.to.even | contribution.to.odd,
         &contribution.batch);
-    if (c->n == 1) ch_cells_bypass(CH_CELL_ll, c->src, c->dst, ch_bytes(c), g);
+    if (c->n == 1) ch_cells_copy_plain(CH_CELL_ll, c->src, c->dst, ch_bytes(c), g);
     if (c->n == 1 || c->count == 0) return CHORUS_OK;
     for (;;) {
         const chorus_status st = ch_two_shot_piece(c, &t, &contribution, g);
@@ -299,7 +299,7 @@ CH_FN chorus_status ch_reduce_two_shot_push_ll(const struct ch_coll *c, struct c
  */
 CH_FN chorus_status ch_reduce_two_phase(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     const struct ch_slice slice = ch_slice_of(c->count, c->n, c->me);
     const size_t at = slice.first * c->elem_bytes, bytes = slice.count * c->elem_bytes;
     chorus_status st;
@@ -329,7 +329,7 @@ CH_FN chorus_status ch_reduce_two_phase(const struct ch_coll *c, struct ch_lanes
  */
 CH_FN chorus_status ch_reduce_multicast_one(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     chorus_status st;
 
     ch_multicast_signal(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
@@ -355,7 +355,7 @@ CH_FN chorus_status ch_reduce_multicast_one(const struct ch_coll *c, struct ch_l
  */
 CH_FN chorus_status ch_reduce_multicast_two(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     const struct ch_slice slice = ch_slice_of(c->count, c->n, c->me);
     const size_t at = slice.first * c->elem_bytes;
     chorus_status st;

@@ -41,15 +41,15 @@ CH_FN chorus_status ch_blocks_combine(const struct ch_coll *c, size_t at, struct
     chorus_status st = CHORUS_OK;
 
     for (uint32_t k = 1; k < c->n && st == CHORUS_OK; k++) {
-        const struct ch_slice part = ch_block_part(c, ch_after(c, k), at);
+        const struct ch_slice part = ch_block_part(c, ch_pe_after(c, k), at);
 
         if (part.count > 0)
-            st = ch_lend(c, CH_CELL_simple, ch_only(ch_after(c, k)), c->src + part.first,
-                         part.count, g);
+            st = ch_send_lent(c, CH_CELL_simple, ch_pes_one(ch_pe_after(c, k)),
+                              c->src + part.first, part.count, g);
     }
     if (own.count == 0 || st != CHORUS_OK) return st;
-    return ch_fold(c, CH_CELL_simple, ch_all(c), c->dst + own.first, c->src + own.first,
-                   own.count, g);
+    return ch_recv_combine(c, CH_CELL_simple, ch_pes_all(c), c->dst + own.first,
+                           c->src + own.first, own.count, g);
 }
 
 /* This PE's combined part to all others, and theirs. */
@@ -59,9 +59,10 @@ CH_FN chorus_status ch_blocks_collect(const struct ch_coll *c, size_t at, struct
     chorus_status st = CHORUS_OK;
 
     if (own.count > 0)
-        st = ch_lend(c, CH_CELL_simple, ch_others(c), c->dst + own.first, own.count, g);
+        st =
+            ch_send_lent(c, CH_CELL_simple, ch_pes_others(c), c->dst + own.first, own.count, g);
     for (uint32_t k = 1; k < c->n && st == CHORUS_OK; k++) {
-        const uint32_t from = ch_after(c, c->n - k);
+        const uint32_t from = ch_pe_after(c, c->n - k);
         const struct ch_slice part = ch_block_part(c, from, at);
 
         if (part.count > 0)
@@ -102,7 +103,7 @@ CH_FN chorus_status ch_reduce_blocks(const struct ch_coll *c, struct ch_lanes g)
  */
 CH_FN chorus_status ch_reduce_leaders(const struct ch_coll *c, struct ch_lanes g)
 {
-    struct ch_coll node = ch_on_node(c), rail = ch_on_rail(c);
+    struct ch_coll node = ch_coll_on_node(c), rail = ch_coll_on_rail(c);
     chorus_status st = ch_reduce_one_shot(&node, CH_CELL_simple, g);
 
     node.src = rail.src = c->dst; /* the host's sum */
@@ -145,9 +146,9 @@ CH_FN chorus_status ch_reduce_levels(const struct ch_coll *c, int in_blocks, str
     const struct ch_slice slice = ch_rail_slice(c);
     char *mine = c->dst + slice.first * c->elem_bytes;
     const char *own = c->src + slice.first * c->elem_bytes;
-    const struct ch_coll node = ch_on_node(c),
-                         rail = ch_call_on(c, &c->levels->rail, mine, mine, slice.count);
-    const uint64_t epoch = ch_epoch(&node, g);
+    const struct ch_coll node = ch_coll_on_node(c),
+                         rail = ch_coll_on_child(c, &c->levels->rail, mine, mine, slice.count);
+    const uint64_t epoch = ch_next_epoch(&node, g);
     chorus_status st;
 
     /* source may be read, dest written */

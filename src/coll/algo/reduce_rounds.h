@@ -34,18 +34,18 @@
 
 /* One chunk among the first p PEs: round by round, in groups of PEs at distance `span`. `own`
  * is the first partial result of this PE, and may be acc. */
-CH_FN chorus_status ch_recursive_among(const struct ch_coll *c, enum ch_cell kind, uint32_t p,
-                                       char *acc, const char *own, size_t bytes,
-                                       struct ch_lanes g)
+CH_FN chorus_status ch_recursive_rounds(const struct ch_coll *c, enum ch_cell kind, uint32_t p,
+                                        char *acc, const char *own, size_t bytes,
+                                        struct ch_lanes g)
 {
     for (uint32_t span = 1; span < p; span *= c->radix) {
         const uint32_t pes = (uint32_t)ch_exchange_group(p, c->radix, span);
         const uint32_t digit = c->me / span % pes;
         const struct ch_pes group = {c->me - digit * span, span, pes};
-        chorus_status st = ch_lend(c, kind, group, own, bytes, g);
+        chorus_status st = ch_send_lent(c, kind, group, own, bytes, g);
 
         if (st == CHORUS_OK && kind == CH_CELL_simple) st = ch_flush_lent(c, bytes, g);
-        if (st == CHORUS_OK) st = ch_fold(c, kind, group, acc, own, bytes, g);
+        if (st == CHORUS_OK) st = ch_recv_combine(c, kind, group, acc, own, bytes, g);
         if (st != CHORUS_OK) return st;
         own = acc;
     }
@@ -60,10 +60,11 @@ CH_FN chorus_status ch_recursive_inner(const struct ch_coll *c, enum ch_cell kin
     const struct ch_pes folded = {c->me, p, c->me + p < c->n ? 2u : 1u};
     const int is_alone =
         folded.count == 1 && p > 1; /* the first partial result is then its source */
-    chorus_status st = is_alone ? CHORUS_OK : ch_fold(c, kind, folded, dst, src, bytes, g);
+    chorus_status st =
+        is_alone ? CHORUS_OK : ch_recv_combine(c, kind, folded, dst, src, bytes, g);
 
     if (st == CHORUS_OK)
-        st = ch_recursive_among(c, kind, p, dst, is_alone ? src : dst, bytes, g);
+        st = ch_recursive_rounds(c, kind, p, dst, is_alone ? src : dst, bytes, g);
     return st == CHORUS_OK ? ch_send(c, kind, folded, dst, 0, bytes, g) : st;
 }
 
@@ -72,7 +73,7 @@ CH_FN chorus_status ch_recursive_outer(const struct ch_coll *c, enum ch_cell kin
                                        struct ch_lanes g)
 {
     const uint32_t inner = c->me % p;
-    const chorus_status st = ch_send(c, kind, ch_only(inner), src, 0, bytes, g);
+    const chorus_status st = ch_send(c, kind, ch_pes_one(inner), src, 0, bytes, g);
 
     return st == CHORUS_OK ? ch_recv(c, kind, inner, dst, bytes, g) : st;
 }
@@ -86,7 +87,7 @@ CH_FN chorus_status ch_reduce_recursive(const struct ch_coll *c, enum ch_cell ki
     for (size_t at = 0, part; at < bytes; at += part) {
         chorus_status st;
 
-        part = ch_part(c, kind, at);
+        part = ch_chunk_bytes_at(c, kind, at);
         st = c->me < p ? ch_recursive_inner(c, kind, p, c->dst + at, c->src + at, part, g)
                        : ch_recursive_outer(c, kind, p, c->dst + at, c->src + at, part, g);
         if (st != CHORUS_OK) return st;
@@ -171,19 +172,21 @@ CH_FN void ch_round_combine(const struct ch_coll *c, const struct ch_round *r, c
     const size_t at = r->mine.first * c->elem_bytes;
 
     for (uint32_t i = g.lane; i < count; i += g.width)
-        c->slots[i].memory = ch_on_peer(c, ch_round_pe(r, i), src + at);
+        c->slots[i].memory = ch_peer_address(c, ch_round_pe(r, i), src + at);
     ch_combine_slots(c, c->dst + at, count, r->mine.count * c->elem_bytes, g);
 }
 
 /* Write this PE's slice of dst to the other PEs of the group. */
-CH_FN void ch_round_give(const struct ch_coll *c, const struct ch_round *r, struct ch_lanes g)
+CH_FN void ch_round_store_slice(const struct ch_coll *c, const struct ch_round *r,
+                                struct ch_lanes g)
 {
     char *at = c->dst + r->mine.first * c->elem_bytes;
 
     for (uint32_t i = 0; i < r->group.count; i++) {
         const uint32_t pe = ch_round_pe(r, i);
 
-        if (pe != c->me) ch_copy(ch_on_peer(c, pe, at), at, r->mine.count * c->elem_bytes, g);
+        if (pe != c->me)
+            ch_copy(ch_peer_address(c, pe, at), at, r->mine.count * c->elem_bytes, g);
     }
 }
 
@@ -206,12 +209,12 @@ CH_FN chorus_status ch_round_await(const struct ch_coll *c, const struct ch_roun
 
     for (uint32_t i = g.lane; i < count && st == CHORUS_OK; i += g.width)
         if (ch_round_pe(r, i) != c->me) st = ch_lane_await(c, ch_round_pe(r, i), word, least);
-    return ch_agree(st, g);
+    return ch_lanes_agree(st, g);
 }
 
 /* Halving: in each round, a PE combines a smaller slice of more PEs. */
-CH_FN chorus_status ch_halve(const struct ch_coll *c, uint32_t p, uint64_t epoch,
-                             struct ch_lanes g)
+CH_FN chorus_status ch_halving_rounds(const struct ch_coll *c, uint32_t p, uint64_t epoch,
+                                      struct ch_lanes g)
 {
     for (uint32_t span = 1; span < p; span *= c->radix) {
         const struct ch_round r = ch_round_of(c, p, c->me, span);
@@ -229,15 +232,15 @@ CH_FN chorus_status ch_halve(const struct ch_coll *c, uint32_t p, uint64_t epoch
 
 /* Doubling: the same rounds in reverse order; each PE writes its slice into the dest of its
  * group. */
-CH_FN chorus_status ch_double(const struct ch_coll *c, uint32_t p, uint64_t epoch,
-                              struct ch_lanes g)
+CH_FN chorus_status ch_doubling_rounds(const struct ch_coll *c, uint32_t p, uint64_t epoch,
+                                       struct ch_lanes g)
 {
     for (uint32_t span = (uint32_t)ch_last_span(p, c->radix); span > 0; span /= c->radix) {
         const struct ch_round r = ch_round_of(c, p, c->me, span);
         chorus_status st;
 
         ch_lanes_sync(g); /* each lane writes data that others have combined */
-        ch_round_give(c, &r, g);
+        ch_round_store_slice(c, &r, g);
         ch_round_signal(c, &r, CH_WORD_DONE, epoch, CH_DATA, g);
         st = ch_round_await(c, &r, r.group.count, CH_WORD_DONE, epoch, g);
         if (st != CHORUS_OK) return st;
@@ -248,7 +251,7 @@ CH_FN chorus_status ch_double(const struct ch_coll *c, uint32_t p, uint64_t epoc
 CH_FN chorus_status ch_reduce_halving(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint32_t p = (uint32_t)ch_exchange_pes(c->n, c->radix);
-    const uint64_t halving = ch_epochs(c, 2, g), doubling = halving + 1;
+    const uint64_t halving = ch_next_epochs(c, 2, g), doubling = halving + 1;
     chorus_status st;
 
     if (c->n == 1) {
@@ -261,10 +264,10 @@ CH_FN chorus_status ch_reduce_halving(const struct ch_coll *c, struct ch_lanes g
         ch_round_signal(c, &r, CH_WORD_READY, halving, CH_ENTRY, g);
         return ch_await(c, c->me - p, CH_WORD_DONE, doubling, g);
     }
-    st = ch_halve(c, p, halving, g);
-    if (st == CHORUS_OK) st = ch_double(c, p, doubling, g);
+    st = ch_halving_rounds(c, p, halving, g);
+    if (st == CHORUS_OK) st = ch_doubling_rounds(c, p, doubling, g);
     if (st != CHORUS_OK || c->me + p >= c->n) return st;
-    ch_copy(ch_on_peer(c, c->me + p, c->dst), c->dst, ch_bytes(c), g);
+    ch_copy(ch_peer_address(c, c->me + p, c->dst), c->dst, ch_bytes(c), g);
     ch_signal(c, c->me + p, CH_WORD_DONE, doubling, CH_DATA, g);
     return CHORUS_OK;
 }
@@ -298,14 +301,15 @@ CH_FN chorus_status ch_reduce_ring_turn(const struct ch_coll *c, size_t at, size
 
     if (l.bytes == 0) return CHORUS_OK;
     if (t == 0)
-        return ch_send(c, CH_CELL_simple, ch_only(ch_next(c)), c->src + from, 0, l.bytes, g);
-    if (t < c->n - 1) return ch_fold_on(c, c->src + from, l.bytes, g);
+        return ch_send(c, CH_CELL_simple, ch_pes_one(ch_next_pe(c)), c->src + from, 0, l.bytes,
+                       g);
+    if (t < c->n - 1) return ch_recv_combine_send(c, c->src + from, l.bytes, g);
     if (t == c->n - 1)
-        st = ch_fold_relay(c, c->dst + from, c->src + from, l.bytes, g);
+        st = ch_recv_combine_prev(c, c->dst + from, c->src + from, l.bytes, g);
     else
-        st = ch_recv(c, CH_CELL_simple, ch_prev(c), c->dst + from, l.bytes, g);
+        st = ch_recv(c, CH_CELL_simple, ch_prev_pe(c), c->dst + from, l.bytes, g);
     if (st != CHORUS_OK || t == 2 * c->n - 2) return st;
-    return ch_send(c, CH_CELL_simple, ch_only(ch_next(c)), c->dst + from, 0, l.bytes, g);
+    return ch_send(c, CH_CELL_simple, ch_pes_one(ch_next_pe(c)), c->dst + from, 0, l.bytes, g);
 }
 
 CH_FN chorus_status ch_reduce_ring(const struct ch_coll *c, struct ch_lanes g)
@@ -341,7 +345,7 @@ CH_FN chorus_status ch_reduce_ring(const struct ch_coll *c, struct ch_lanes g)
  */
 CH_FN chorus_status ch_reduce_to_pull(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     chorus_status st;
 
     if (c->me != c->root) {
@@ -374,10 +378,11 @@ CH_FN chorus_status ch_reduce_to_one_shot(const struct ch_coll *c, enum ch_cell 
     chorus_status st = CHORUS_OK;
 
     for (size_t at = 0; at < ch_bytes(c) && st == CHORUS_OK;) {
-        const size_t bytes = ch_part(c, kind, at);
+        const size_t bytes = ch_chunk_bytes_at(c, kind, at);
 
-        st = is_root ? ch_fold(c, kind, ch_all(c), c->dst + at, c->src + at, bytes, g)
-                     : ch_send(c, kind, ch_only(c->root), c->src + at, 0, bytes, g);
+        st = is_root
+                 ? ch_recv_combine(c, kind, ch_pes_all(c), c->dst + at, c->src + at, bytes, g)
+                 : ch_send(c, kind, ch_pes_one(c->root), c->src + at, 0, bytes, g);
         at += bytes;
     }
     return st;

@@ -107,7 +107,7 @@ CH_FN uint32_t ch_level_poster(const struct ch_level *l, uint32_t pe)
     return l->first + pe % l->k % l->count;
 }
 
-CH_FN uint32_t ch_level_post(const struct ch_level *l, uint32_t pe)
+CH_FN uint32_t ch_level_post_index(const struct ch_level *l, uint32_t pe)
 {
     return pe % l->k / l->count * l->groups + pe / l->k;
 }
@@ -145,12 +145,12 @@ CH_FN chorus_status ch_level_exchange(const struct ch_coll *c, const struct ch_l
 
         if (pe != c->me) st = ch_lane_await(c, pe, CH_WORD_GIVEN, exchange);
     }
-    return ch_agree(st, g);
+    return ch_lanes_agree(st, g);
 }
 
 /* The address of the i-th post of a PE in this exchange. */
-CH_FN char *ch_level_memory(const struct ch_coll *c, uint32_t pe, uint32_t i, uint64_t exchange,
-                            size_t bytes)
+CH_FN char *ch_level_post_address(const struct ch_coll *c, uint32_t pe, uint32_t i,
+                                  uint64_t exchange, size_t bytes)
 {
     return ch_slot_at(ch_own_slots(c, CH_CELL_simple, pe), exchange).memory + i * bytes;
 }
@@ -165,8 +165,9 @@ CH_FN void ch_level_combine(const struct ch_coll *c, const struct ch_level *l, c
         if (pe >= c->n) continue;
         ch_lanes_sync(g); /* other lanes have read the slots */
         for (uint32_t j = g.lane; j < l->count; j += g.width)
-            c->slots[j].memory = ch_on_peer(c, l->first + j, src + pe * c->stride);
-        ch_combine_slots(c, ch_level_memory(c, c->me, i, exchange, bytes), l->count, bytes, g);
+            c->slots[j].memory = ch_peer_address(c, l->first + j, src + pe * c->stride);
+        ch_combine_slots(c, ch_level_post_address(c, c->me, i, exchange, bytes), l->count,
+                         bytes, g);
     }
 }
 
@@ -179,16 +180,16 @@ CH_FN void ch_level_collect(const struct ch_coll *c, char *dst, uint64_t exchang
     for (uint32_t j = g.lane; j < groups; j += g.width) {
         const struct ch_level l = ch_level_of(c, j * ch_level_of(c, 0).k);
 
-        c->slots[j].memory = ch_level_memory(c, ch_level_poster(&l, c->me),
-                                             ch_level_post(&l, c->me), exchange, bytes);
+        c->slots[j].memory = ch_level_post_address(
+            c, ch_level_poster(&l, c->me), ch_level_post_index(&l, c->me), exchange, bytes);
     }
     ch_combine_slots(c, dst, groups, bytes, g);
 }
 
 /* Signal all PEs of the group, and wait for their signals. */
-CH_FN chorus_status ch_level_meet(const struct ch_coll *c, const struct ch_level *l,
-                                  uint32_t word, uint64_t epoch, enum ch_sense sense,
-                                  struct ch_lanes g)
+CH_FN chorus_status ch_level_sync_group(const struct ch_coll *c, const struct ch_level *l,
+                                        uint32_t word, uint64_t epoch, enum ch_sense sense,
+                                        struct ch_lanes g)
 {
     chorus_status st = CHORUS_OK;
 
@@ -197,17 +198,17 @@ CH_FN chorus_status ch_level_meet(const struct ch_coll *c, const struct ch_level
         if (j != l->position) ch_lane_signal(c, l->first + j, word, epoch, sense);
     for (uint32_t j = g.lane; j < l->count && st == CHORUS_OK; j += g.width)
         if (j != l->position) st = ch_lane_await(c, l->first + j, word, epoch);
-    return ch_agree(st, g);
+    return ch_lanes_agree(st, g);
 }
 
 CH_FN chorus_status ch_reducescatter_two_level(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     const size_t bytes = ch_bytes(c),
                  most = ch_level_bytes(c->n, c->radix, ch_own_units(c, CH_CELL_simple));
     const struct ch_level l = ch_level_of(c, c->me);
     chorus_status st =
-        ch_level_meet(c, &l, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
+        ch_level_sync_group(c, &l, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
 
     for (size_t at = 0; at < bytes && st == CHORUS_OK; at += most) {
         const size_t part = ch_min(most, bytes - at);
@@ -220,7 +221,8 @@ CH_FN chorus_status ch_reducescatter_two_level(const struct ch_coll *c, struct c
         if (st == CHORUS_OK) ch_level_collect(c, c->dst + at, exchange, part, g);
     }
     if (st != CHORUS_OK) return st;
-    return ch_level_meet(c, &l, CH_WORD_DONE, epoch, CH_CREDIT, g); /* source may be reused */
+    return ch_level_sync_group(c, &l, CH_WORD_DONE, epoch, CH_CREDIT,
+                               g); /* source may be reused */
 }
 
 /*
@@ -246,9 +248,10 @@ CH_FN chorus_status ch_reducescatter_ring_turn(const struct ch_coll *c, struct c
     const char *own = c->src + p * c->stride + l.first;
 
     if (l.bytes == 0) return CHORUS_OK;
-    if (t == 0) return ch_send(c, CH_CELL_simple, ch_only(ch_next(c)), own, 0, l.bytes, g);
-    if (t < c->n - 1) return ch_fold_on(c, own, l.bytes, g);
-    return ch_fold_relay(c, c->dst + l.first, own, l.bytes, g);
+    if (t == 0)
+        return ch_send(c, CH_CELL_simple, ch_pes_one(ch_next_pe(c)), own, 0, l.bytes, g);
+    if (t < c->n - 1) return ch_recv_combine_send(c, own, l.bytes, g);
+    return ch_recv_combine_prev(c, c->dst + l.first, own, l.bytes, g);
 }
 
 CH_FN chorus_status ch_reducescatter_ring(const struct ch_coll *c, struct ch_lanes g)
@@ -285,7 +288,7 @@ CH_FN chorus_status ch_reducescatter_ring(const struct ch_coll *c, struct ch_lan
  */
 CH_FN chorus_status ch_reducescatter_multicast(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
     chorus_status st;
 
     ch_multicast_signal(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */

@@ -29,14 +29,14 @@
  */
 
 /* dst = the combination of this host's sources, of the part at byte `at` of a PE's block. */
-CH_FN void ch_partial(const struct ch_coll *c, char *dst, uint32_t pe, size_t at, size_t bytes,
-                      struct ch_lanes g)
+CH_FN void ch_combine_partial(const struct ch_coll *c, char *dst, uint32_t pe, size_t at,
+                              size_t bytes, struct ch_lanes g)
 {
     const struct ch_child *node = &c->levels->node;
 
     ch_lanes_sync(g); /* other lanes have read the slots */
     for (uint32_t i = g.lane; i < node->n; i += g.width)
-        c->slots[i].memory = ch_on_peer(c, node->pes[i], c->src + pe * c->stride + at);
+        c->slots[i].memory = ch_peer_address(c, node->pes[i], c->src + pe * c->stride + at);
     ch_combine_slots(c, dst, node->n, bytes, g);
 }
 
@@ -48,7 +48,7 @@ CH_FN chorus_status ch_partial_send(const struct ch_coll *c, uint32_t pe, size_t
     const chorus_status st = ch_pack_begin(c, pe, bytes, &m, g);
 
     if (st != CHORUS_OK) return st;
-    ch_partial(c, m.memory, pe, at, bytes, g);
+    ch_combine_partial(c, m.memory, pe, at, bytes, g);
     ch_pack_end(c, pe, bytes, &m, g);
     return CHORUS_OK;
 }
@@ -77,25 +77,26 @@ CH_FN chorus_status ch_partials_collect(const struct ch_coll *c, char *own, size
 
     ch_lanes_sync(g); /* other lanes have read the slots */
     for (uint32_t v = g.lane; v < count && st == CHORUS_OK; v += g.width) {
-        const uint32_t from = ch_counterpart(c, v);
+        const uint32_t from = ch_rail_pe_on_host(c, v);
 
         c->slots[v].memory = own;
-        if (from != c->me) st = ch_slot_from(c, CH_CELL_simple, from, bytes, &c->slots[v]);
+        if (from != c->me)
+            st = ch_await_slot_from(c, CH_CELL_simple, from, bytes, &c->slots[v]);
     }
-    st = ch_agree(st, g);
+    st = ch_lanes_agree(st, g);
     if (st != CHORUS_OK) return st;
     ch_combine_slots(c, c->dst + at, count, bytes, g);
     ch_lanes_sync(g); /* all lanes have read the cells */
     for (uint32_t v = g.lane; v < count; v += g.width)
-        if (ch_counterpart(c, v) != c->me)
-            ch_taken(c, CH_CELL_simple, ch_counterpart(c, v), &c->slots[v]);
+        if (ch_rail_pe_on_host(c, v) != c->me)
+            ch_credit_sender(c, CH_CELL_simple, ch_rail_pe_on_host(c, v), &c->slots[v]);
     return CHORUS_OK;
 }
 
 CH_FN chorus_status ch_reducescatter_hierarchical(const struct ch_coll *c, struct ch_lanes g)
 {
-    const struct ch_coll node = ch_on_node(c);
-    const uint64_t epoch = ch_epoch(&node, g);
+    const struct ch_coll node = ch_coll_on_node(c);
+    const uint64_t epoch = ch_next_epoch(&node, g);
     const size_t bytes = ch_bytes(c);
     char *own = ch_slot_at(ch_own_slots(c, CH_CELL_simple, c->me), 0).memory;
     chorus_status st;
@@ -104,10 +105,10 @@ CH_FN chorus_status ch_reducescatter_hierarchical(const struct ch_coll *c, struc
     /* source may be read */
     st = ch_signal_and_await(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     for (size_t at = 0, part; at < bytes && st == CHORUS_OK; at += part) {
-        part = ch_part(c, CH_CELL_simple, at);
+        part = ch_chunk_bytes_at(c, CH_CELL_simple, at);
         st = ch_partials_send(c, at, part, g);
         if (st != CHORUS_OK) return st;
-        ch_partial(c, own, c->me, at, part, g);
+        ch_combine_partial(c, own, c->me, at, part, g);
         if (at + part == bytes) /* before the wait for other hosts */
             ch_signal_all(&node, CH_WORD_DONE, epoch, CH_CREDIT, g);
         st = ch_partials_collect(c, own, at, part, g);
@@ -147,23 +148,25 @@ struct ch_rail_part {
 };
 
 /* What this host has for the PEs of the rail. */
-CH_FN void ch_rail_begin(const struct ch_coll *c, const struct ch_rail_part *p,
-                         struct ch_lanes g)
+CH_FN void ch_rail_combine_partials(const struct ch_coll *c, const struct ch_rail_part *p,
+                                    struct ch_lanes g)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
 
     for (uint32_t j = 0; j < nodes->count; j++) {
         const uint32_t node = ch_ahead(nodes->node[c->me], nodes->count, 2, j);
 
-        ch_partial(c, p->work + j * p->bytes, ch_rail_pe(c, node, p->rail), p->at, p->bytes, g);
+        ch_combine_partial(c, p->work + j * p->bytes, ch_rail_pe(c, node, p->rail), p->at,
+                           p->bytes, g);
     }
     ch_lanes_sync(g); /* other lanes have read the slots */
 }
 
 /* Send `bytes` at `out` to one PE, and add as many from another to those at `in`. Two messages
  * are in flight, as with legs (fifo.h). */
-CH_FN chorus_status ch_rail_swap(const struct ch_coll *c, uint32_t to, const char *out,
-                                 uint32_t from, char *in, size_t bytes, struct ch_lanes g)
+CH_FN chorus_status ch_rail_send_and_add(const struct ch_coll *c, uint32_t to, const char *out,
+                                         uint32_t from, char *in, size_t bytes,
+                                         struct ch_lanes g)
 {
     const size_t chunk = c->layout->chunk_bytes[CH_CELL_simple];
     const struct ch_pes two = {from, (c->me + c->n - from) % c->n, 2};
@@ -171,18 +174,18 @@ CH_FN chorus_status ch_rail_swap(const struct ch_coll *c, uint32_t to, const cha
 
     for (size_t at = 0, sent = 0; at < bytes && st == CHORUS_OK; at += chunk) {
         for (; sent < ch_min(bytes, at + 2 * chunk) && st == CHORUS_OK; sent += chunk)
-            st = ch_lend(c, CH_CELL_simple, ch_only(to), out + sent,
-                         ch_min(chunk, bytes - sent), g);
+            st = ch_send_lent(c, CH_CELL_simple, ch_pes_one(to), out + sent,
+                              ch_min(chunk, bytes - sent), g);
         if (st == CHORUS_OK)
-            st =
-                ch_fold(c, CH_CELL_simple, two, in + at, in + at, ch_min(chunk, bytes - at), g);
+            st = ch_recv_combine(c, CH_CELL_simple, two, in + at, in + at,
+                                 ch_min(chunk, bytes - at), g);
     }
     return st;
 }
 
 /* The rounds. */
-CH_FN chorus_status ch_rail_halve(const struct ch_coll *c, const struct ch_rail_part *p,
-                                  struct ch_lanes g)
+CH_FN chorus_status ch_rail_halving_rounds(const struct ch_coll *c,
+                                           const struct ch_rail_part *p, struct ch_lanes g)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
     const uint32_t count = nodes->count, node = nodes->node[c->me];
@@ -194,7 +197,7 @@ CH_FN chorus_status ch_rail_halve(const struct ch_coll *c, const struct ch_rail_
                        from = ch_rail_pe(c, ch_behind(node, count, 2, span), p->rail);
         const size_t bytes = ch_rail_blocks(count, span) * p->bytes;
 
-        st = ch_rail_swap(c, to, p->work + span * p->bytes, from, p->work, bytes, g);
+        st = ch_rail_send_and_add(c, to, p->work + span * p->bytes, from, p->work, bytes, g);
     }
     return st == CHORUS_OK ? ch_flush_lent(c, count / 2 * p->bytes, g) : st;
 }
@@ -202,8 +205,8 @@ CH_FN chorus_status ch_rail_halve(const struct ch_coll *c, const struct ch_rail_
 CH_FN chorus_status ch_reducescatter_rails(const struct ch_coll *c, struct ch_lanes g)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
-    const struct ch_coll node = ch_on_node(c);
-    const uint64_t epoch = ch_epoch(&node, g);
+    const struct ch_coll node = ch_coll_on_node(c);
+    const uint64_t epoch = ch_next_epoch(&node, g);
     const size_t bytes = ch_bytes(c),
                  most = ch_rail_part_bytes(nodes,
                                            c->layout->own_bytes[CH_CELL_simple] / CH_SLOT_UNIT);
@@ -217,8 +220,8 @@ CH_FN chorus_status ch_reducescatter_rails(const struct ch_coll *c, struct ch_la
     for (p.at = 0; p.at < bytes && st == CHORUS_OK; p.at += p.bytes) {
         p.bytes = ch_min(most, bytes - p.at);
         for (p.rail = node.me; p.rail < nodes->most && st == CHORUS_OK; p.rail += node.n) {
-            ch_rail_begin(c, &p, g);
-            st = ch_rail_halve(c, &p, g);
+            ch_rail_combine_partials(c, &p, g);
+            st = ch_rail_halving_rounds(c, &p, g);
             if (p.rail == node.me && st == CHORUS_OK)
                 ch_copy(c->dst + p.at, p.work, p.bytes, g);
         }

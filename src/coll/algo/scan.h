@@ -19,7 +19,7 @@
  */
 
 /* dst = zeros, with all lanes. */
-CH_FN void ch_clear(char *dst, size_t bytes, struct ch_lanes g)
+CH_FN void ch_store_zeros(char *dst, size_t bytes, struct ch_lanes g)
 {
     for (struct ch_batch b = ch_batch_first(CH_CELL_simple, dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
@@ -42,14 +42,14 @@ CH_FN chorus_status ch_scan_chunk(const struct ch_coll *c, enum ch_cell kind,
     if (st != CHORUS_OK) return st;
     if (c->me == 0) {
         if (from.count == 0)
-            ch_clear(c->dst + at, bytes, g);
+            ch_store_zeros(c->dst + at, bytes, g);
         else
             ch_copy(c->dst + at, c->src + at, bytes, g);
         ch_lanes_sync(g); /* a barrier of the lanes, as after a message */
         return CHORUS_OK;
     }
     if (from.count == 1) return ch_recv(c, kind, from.first, c->dst + at, bytes, g);
-    return ch_fold(c, kind, from, c->dst + at, c->src + at, bytes, g);
+    return ch_recv_combine(c, kind, from, c->dst + at, c->src + at, bytes, g);
 }
 
 CH_FN chorus_status ch_scan_one_shot(const struct ch_coll *c, enum ch_cell kind,
@@ -58,7 +58,7 @@ CH_FN chorus_status ch_scan_one_shot(const struct ch_coll *c, enum ch_cell kind,
     const struct ch_pes from = {0, 1, c->me + is_inclusive};
 
     for (size_t at = 0; at < ch_bytes(c);) {
-        const size_t bytes = ch_part(c, kind, at);
+        const size_t bytes = ch_chunk_bytes_at(c, kind, at);
         const chorus_status st = ch_scan_chunk(c, kind, from, at, bytes, g);
 
         if (st != CHORUS_OK) return st;

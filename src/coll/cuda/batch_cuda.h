@@ -107,7 +107,8 @@ CH_FN struct ch_piece ch_message_piece(const struct ch_batch *b)
 CH_FN struct ch_batch ch_batch_first(enum ch_cell kind, const void *at, size_t bytes,
                                      struct ch_lanes g)
 {
-    const struct ch_piece none = {0, 0, 0}; /* ch_begin reads it of plain data, too */
+    const struct ch_piece none = {0, 0,
+                                  0}; /* ch_wait_previous_call reads it of plain data, too */
     struct ch_batch b;
 
     b.kind = kind;
@@ -242,7 +243,7 @@ CH_FN void ch_message_store(char *to, uint32_t bytes, const uint64_t word[2])
 
 /* Returns x in such a way that the compiler does not compute it before the loads that precede
  * this call have begun. */
-CH_FN uint64_t ch_later(uint64_t x)
+CH_FN uint64_t ch_opaque_after_loads(uint64_t x)
 {
     __asm__ volatile("" : "+l"(x)::"memory");
     return x;
@@ -250,7 +251,7 @@ CH_FN uint64_t ch_later(uint64_t x)
 
 /* Inside kernels: x, and the compiler keeps nothing that is made of it, such as an address, for
  * the next time. */
-CH_FN uint32_t ch_anew(uint32_t x)
+CH_FN uint32_t ch_opaque(uint32_t x)
 {
     if (CH_INSIDE_KERNELS) __asm__ volatile("" : "+r"(x));
     return x;
@@ -258,43 +259,44 @@ CH_FN uint32_t ch_anew(uint32_t x)
 
 /* What the compiler has computed from the lanes before is computed anew from the result. Of
  * lanes that are a constant of the call, nothing is. */
-CH_FN struct ch_lanes ch_lanes_anew(struct ch_lanes g)
+CH_FN struct ch_lanes ch_lanes_opaque(struct ch_lanes g)
 {
-    g.lane = (uint32_t)ch_later(g.lane);
-    if (CH_IS_BLOCK(g)) g.width = (uint32_t)ch_later(g.width);
+    g.lane = (uint32_t)ch_opaque_after_loads(g.lane);
+    if (CH_IS_BLOCK(g)) g.width = (uint32_t)ch_opaque_after_loads(g.width);
     return g;
 }
 
 /* ptxas would move computations behind the wait for the previous kernel. */
-CH_FN void ch_begin(const struct ch_coll *c, uint64_t known, const struct ch_batch *b)
+CH_FN void ch_wait_previous_call(const struct ch_coll *c, uint64_t known,
+                                 const struct ch_batch *b)
 {
     if (!c->is_due) return;
     known |= b->own.at | b->own.bytes | b->piece | b->pieces | (uintptr_t)c->exchanges |
              (uintptr_t)c->failed;
-    ch_kernel_knows(known);
-    ch_kernel_order(c->lets_next);
+    ch_kernel_compute_before(known);
+    ch_kernel_wait_previous(c->lets_next);
 }
 
-CH_FN uint64_t ch_mark(const struct ch_coll *c)
+CH_FN uint64_t ch_failure_mark(const struct ch_coll *c)
 {
     return c->is_due ? *c->failed : c->broken;
 }
 
 /* Inside kernels lane 0 has read it, and the mark, when it acquired the team; the other lanes
  * receive both here, once. */
-CH_FN uint64_t ch_last(const struct ch_coll *c, enum ch_cell kind, struct ch_lanes g)
+CH_FN uint64_t ch_last_exchange(const struct ch_coll *c, enum ch_cell kind, struct ch_lanes g)
 {
     if (c->is_known != 0 && !*c->is_known) {
-        const uint64_t refused = ch_later(c->broken) != 0 ? CH_TAKEN : 0;
+        const uint64_t refused = ch_opaque_after_loads(c->broken) != 0 ? CH_TAKEN : 0;
 
-        c->exchanges[kind] = ch_lanes_share(g, c->exchanges[kind] | refused);
+        c->exchanges[kind] = ch_lanes_broadcast(g, c->exchanges[kind] | refused);
         *c->is_known = 1;
     }
     return c->exchanges[kind];
 }
 
-CH_FN void ch_last_is(const struct ch_coll *c, enum ch_cell kind, uint64_t number,
-                      struct ch_lanes g)
+CH_FN void ch_set_last_exchange(const struct ch_coll *c, enum ch_cell kind, uint64_t number,
+                                struct ch_lanes g)
 {
     if (g.lane == 0 || c->is_known != 0) c->exchanges[kind] = number;
 }
@@ -499,13 +501,13 @@ CH_FN void ch_value_send(enum ch_cell kind, char *cells, const struct ch_value *
     }
 }
 
-CH_FN void ch_value_ask(enum ch_cell kind, const char *cells, struct ch_value *v,
-                        const struct ch_batch *b)
+CH_FN void ch_value_poll(enum ch_cell kind, const char *cells, struct ch_value *v,
+                         const struct ch_batch *b)
 {
     const char *at = ch_cell_of(cells, b);
 
     if (kind == CH_CELL_ll) { /* both at once; if there is only one, that one twice */
-        const uint32_t second = ch_anew(b->own.bytes > 8 ? ch_second_packet(b) : 0);
+        const uint32_t second = ch_opaque(b->own.bytes > 8 ? ch_second_packet(b) : 0);
 
         ch_quad_load(at, &v->word[0][0], &v->seen[0]);
         ch_quad_load(at + second, &v->word[0][1], &v->seen[1]);
@@ -516,8 +518,8 @@ CH_FN void ch_value_ask(enum ch_cell kind, const char *cells, struct ch_value *v
 
 /* 0: the flags have arrived. The last part of a line contains the flag, and the lines of a warp
  * are combined. */
-CH_FN uint64_t ch_value_lacks(enum ch_cell kind, const struct ch_value *v,
-                              const struct ch_batch *b, uint64_t flag)
+CH_FN uint64_t ch_value_missing_flags(enum ch_cell kind, const struct ch_value *v,
+                                      const struct ch_batch *b, uint64_t flag)
 {
     if (kind == CH_CELL_ll) return (v->seen[0] ^ flag) | (v->seen[1] ^ flag);
     return !__all_sync(CH_WARP_ALL, b->piece >= b->pieces ||
@@ -525,7 +527,7 @@ CH_FN uint64_t ch_value_lacks(enum ch_cell kind, const struct ch_value *v,
                                         v->word[0][1] == flag);
 }
 
-CH_FN void ch_value_take(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
+CH_FN void ch_value_wait(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                          const char *cells, struct ch_value *v, const struct ch_batch *b,
                          uint64_t flag, chorus_status *st)
 {
@@ -533,36 +535,37 @@ CH_FN void ch_value_take(const struct ch_coll *c, enum ch_cell kind, uint32_t pe
     int stop = *st != CHORUS_OK;
 
     if (kind == CH_CELL_ll128) stop = __any_sync(CH_WARP_ALL, stop);
-    while (!stop && ch_value_lacks(kind, v, b, flag) != 0) {
-        ch_value_ask(kind, cells, v, b); /* in flight during the rest of the loop */
+    while (!stop && ch_value_missing_flags(kind, v, b, flag) != 0) {
+        ch_value_poll(kind, cells, v, b); /* in flight during the rest of the loop */
         *st = ch_wait_slow(c->policy, &w);
         if (*st != CHORUS_OK) *c->late_peer = peer;
         stop = *st != CHORUS_OK;
         if (kind == CH_CELL_ll128) stop = __any_sync(CH_WARP_ALL, stop);
     }
-    if (kind == CH_CELL_ll128) ch_value_ask(kind, cells, v, b); /* the data behind the flag */
+    if (kind == CH_CELL_ll128) ch_value_poll(kind, cells, v, b); /* the data behind the flag */
 }
 
 /* The PE whose message has not arrived, if the wait for it failed; the first PE if all have
  * arrived since, as a failure without a PE is not reported. For lines, the lanes of a warp test
  * together. */
-CH_FN void ch_values_late(const struct ch_coll *c, enum ch_cell kind,
-                          const struct ch_wanted wanted[CH_AHEAD],
-                          const struct ch_value v[CH_AHEAD], uint32_t ahead,
-                          const struct ch_batch *b, chorus_status st)
+CH_FN void ch_values_record_late(const struct ch_coll *c, enum ch_cell kind,
+                                 const struct ch_wanted wanted[CH_AHEAD],
+                                 const struct ch_value v[CH_AHEAD], uint32_t ahead,
+                                 const struct ch_batch *b, chorus_status st)
 {
     if (kind == CH_CELL_ll128 ? !__any_sync(CH_WARP_ALL, st != CHORUS_OK) : st == CHORUS_OK)
         return;
     if (st != CHORUS_OK) *c->late_peer = wanted[0].peer;
     CH_EACH_AHEAD (u)
-        if (u < ahead && ch_value_lacks(kind, &v[u], b, wanted[u].flag) != 0 && st != CHORUS_OK)
+        if (u < ahead && ch_value_missing_flags(kind, &v[u], b, wanted[u].flag) != 0 &&
+            st != CHORUS_OK)
             *c->late_peer = wanted[u].peer;
 }
 
 /* All messages are polled together, since they arrive at about the same time. Those that have
  * arrived are loaded again with the others: they remain until this PE has received all. The
  * next loads are in flight during the rest of the loop, so polls follow each other faster. */
-CH_FN void ch_values_take(const struct ch_coll *c, enum ch_cell kind,
+CH_FN void ch_values_wait(const struct ch_coll *c, enum ch_cell kind,
                           const struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
                           uint32_t ahead, const struct ch_batch *b, chorus_status *st)
 {
@@ -573,16 +576,16 @@ CH_FN void ch_values_take(const struct ch_coll *c, enum ch_cell kind,
         uint64_t lacking = 0;
 
         CH_EACH_AHEAD (u)
-            if (u < ahead) lacking |= ch_value_lacks(kind, &v[u], b, wanted[u].flag);
+            if (u < ahead) lacking |= ch_value_missing_flags(kind, &v[u], b, wanted[u].flag);
         if (kind == CH_CELL_ll128) stop = __any_sync(CH_WARP_ALL, stop);
         if (stop || lacking == 0) break;
         CH_EACH_AHEAD (u)
-            if (u < ahead) ch_value_ask(kind, wanted[u].cells, &v[u], b);
+            if (u < ahead) ch_value_poll(kind, wanted[u].cells, &v[u], b);
         *st = ch_wait_slow(c->policy, &w);
-        ch_values_late(c, kind, wanted, v, ahead, b, *st);
+        ch_values_record_late(c, kind, wanted, v, ahead, b, *st);
     }
     CH_EACH_AHEAD (u) /* the data that was loaded with the flags */
-        if (kind == CH_CELL_ll128 && u < ahead) ch_value_ask(kind, wanted[u].cells, &v[u], b);
+        if (kind == CH_CELL_ll128 && u < ahead) ch_value_poll(kind, wanted[u].cells, &v[u], b);
 }
 
 /* --- reductions: the element type is a constant of each kernel, the operator is not --- */
@@ -691,14 +694,14 @@ CH_FN int ch_is_half(const struct ch_coll *c)
 
 /* Inside kernels there are registers for two pieces of a sum only, and for one of 16-bit
  * floats. */
-CH_FN enum ch_cell ch_plain_of(const struct ch_coll *c)
+CH_FN enum ch_cell ch_plain_kind(const struct ch_coll *c)
 {
     return CH_INSIDE_KERNELS && (ch_is_half(c) || c->op != CHORUS_OP_sum) ? CH_PLAIN_SINGLE
                                                                           : CH_CELL_simple;
 }
 
 /* 16-bit floats take registers for their floats, which leave room for the data of one PE. */
-CH_FN uint32_t ch_ahead_of(const struct ch_coll *c)
+CH_FN uint32_t ch_loads_ahead(const struct ch_coll *c)
 {
     return CH_IS_TIGHT && ch_is_half(c) ? 1 : CH_AHEAD;
 }
@@ -714,7 +717,7 @@ CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_accumulator *acc, int i
                       const struct ch_value v[CH_AHEAD], uint32_t left,
                       const struct ch_batch *b)
 {
-    if (ch_ahead_of(c) == 1) left = 1;
+    if (ch_loads_ahead(c) == 1) left = 1;
 #pragma unroll
     for (int p = 0; p < ch_pieces_of(b->kind); p++) {
 #define X(T, ctype, CLASS, bytes)                                              \
@@ -729,8 +732,8 @@ CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_accumulator *acc, int i
     }
 }
 
-CH_FN void ch_acc_last(const struct ch_coll *c, struct ch_value *v,
-                       const struct ch_accumulator *acc, const struct ch_batch *b)
+CH_FN void ch_acc_to_value(const struct ch_coll *c, struct ch_value *v,
+                           const struct ch_accumulator *acc, const struct ch_batch *b)
 {
 #pragma unroll
     for (int p = 0; p < ch_pieces_of(b->kind); p++) {

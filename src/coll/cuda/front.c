@@ -66,12 +66,12 @@ static bool is_empty(const struct ch_front *front)
     return __atomic_load_n(&front->n, __ATOMIC_ACQUIRE) == 0;
 }
 
-static void set_n(struct ch_front *front, uint32_t n)
+static void set_wait_count(struct ch_front *front, uint32_t n)
 {
     __atomic_store_n(&front->n, n, __ATOMIC_RELEASE);
 }
 
-static bool holds_up(const struct entry *entry, uint64_t stream)
+static bool blocks_stream(const struct entry *entry, uint64_t stream)
 {
     if (entry->is_for_any) return true;
     for (int i = 0; i < STREAMS; i++)
@@ -79,7 +79,7 @@ static bool holds_up(const struct entry *entry, uint64_t stream)
     return false;
 }
 
-static void hold_up(struct entry *entry, uint64_t stream)
+static void add_stream(struct entry *entry, uint64_t stream)
 {
     for (int i = 0; i < STREAMS; i++)
         if (entry->streams[i] == 0) {
@@ -89,7 +89,8 @@ static void hold_up(struct entry *entry, uint64_t stream)
     entry->is_for_any = true;
 }
 
-void ch_front_add(struct ch_front *front, uint64_t stream, const struct ch_front_wait *wait)
+void ch_front_add_wait(struct ch_front *front, uint64_t stream,
+                       const struct ch_front_wait *wait)
 {
     struct entry *entry;
 
@@ -97,40 +98,42 @@ void ch_front_add(struct ch_front *front, uint64_t stream, const struct ch_front
     if (front->n == CH_FRONT_WAITS) {
         memmove(&front->entries[0], &front->entries[1],
                 (CH_FRONT_WAITS - 1) * sizeof(front->entries[0]));
-        set_n(front, CH_FRONT_WAITS - 1);
+        set_wait_count(front, CH_FRONT_WAITS - 1);
     }
     entry = &front->entries[front->n];
     *entry = (struct entry){*wait, {stream}, wait->is_captured};
     entry->wait.number = front->next++;
-    set_n(front, front->n + 1);
+    set_wait_count(front, front->n + 1);
     (void)pthread_mutex_unlock(&front->mutex);
 }
 
-void ch_front_follow(struct ch_front *front, uint64_t stream, uint64_t earlier)
+void ch_front_inherit_waits(struct ch_front *front, uint64_t stream, uint64_t earlier)
 {
     if (is_empty(front)) return;
     (void)pthread_mutex_lock(&front->mutex);
     for (uint32_t i = 0; i < front->n; i++) {
         struct entry *entry = &front->entries[i];
 
-        if (holds_up(entry, earlier) && !holds_up(entry, stream)) hold_up(entry, stream);
+        if (blocks_stream(entry, earlier) && !blocks_stream(entry, stream))
+            add_stream(entry, stream);
     }
     (void)pthread_mutex_unlock(&front->mutex);
 }
 
-void ch_front_look(struct ch_front *front, uint64_t stream, struct ch_front_view *view_out)
+void ch_front_list_waits(struct ch_front *front, uint64_t stream,
+                         struct ch_front_view *view_out)
 {
     view_out->n = 0;
     if (is_empty(front)) return;
     (void)pthread_mutex_lock(&front->mutex);
     for (uint32_t i = 0; i < front->n; i++)
-        if (holds_up(&front->entries[i], stream))
+        if (blocks_stream(&front->entries[i], stream))
             view_out->waits[view_out->n++] = front->entries[i].wait;
     (void)pthread_mutex_unlock(&front->mutex);
 }
 
 /* Both are in the order of the numbers. */
-void ch_front_forget(struct ch_front *front, const struct ch_front_view *view)
+void ch_front_remove_waits(struct ch_front *front, const struct ch_front_view *view)
 {
     uint32_t kept = 0, at = 0;
 
@@ -144,11 +147,11 @@ void ch_front_forget(struct ch_front *front, const struct ch_front_view *view)
         if (wait->is_captured || at == view->n || view->waits[at].number != wait->number)
             front->entries[kept++] = front->entries[i];
     }
-    set_n(front, kept);
+    set_wait_count(front, kept);
     (void)pthread_mutex_unlock(&front->mutex);
 }
 
-uint64_t ch_front_now(struct ch_front *front)
+uint64_t ch_front_next_number(struct ch_front *front)
 {
     uint64_t now;
 
@@ -158,7 +161,7 @@ uint64_t ch_front_now(struct ch_front *front)
     return now;
 }
 
-void ch_front_forget_before(struct ch_front *front, uint64_t number)
+void ch_front_remove_before(struct ch_front *front, uint64_t number)
 {
     uint32_t kept = 0;
 
@@ -169,7 +172,7 @@ void ch_front_forget_before(struct ch_front *front, uint64_t number)
         if (wait->is_captured || wait->number >= number)
             front->entries[kept++] = front->entries[i];
     }
-    set_n(front, kept);
+    set_wait_count(front, kept);
     (void)pthread_mutex_unlock(&front->mutex);
 }
 
@@ -237,30 +240,32 @@ static struct ch_doing doing_of(const struct ch_team *team, uint64_t number,
 }
 
 /* For two calls inside kernels. */
-static chorus_status tell_difference(const struct ch_kernel_fault *told,
-                                     const struct ch_team *team)
+static chorus_status fail_with_difference(const struct ch_kernel_fault *told,
+                                          const struct ch_team *team)
 {
     const struct ch_two two = {.pes = {team->me, told->late_pe},
                                .calls = {doing_of(team, told->number, told->mine),
                                          doing_of(team, told->number, told->theirs)}};
 
-    return ch_team_differ(team, "a collective in a kernel", &two);
+    return ch_team_fail_differing(team, "a collective in a kernel", &two);
 }
 
 /* For a block whose lengths differ; the number of the call is not known here. */
-static chorus_status tell_unequal(const struct ch_unequal *block, const struct ch_team *team)
+static chorus_status fail_with_unequal_block(const struct ch_unequal *block,
+                                             const struct ch_team *team)
 {
     const struct ch_doing call = {.what = CHORUS_COLL_alltoallv, .team = team->word};
     struct ch_two two = {.pes = {block->from, block->to}, .calls = {call, call}};
 
     two.calls[0].count = block->sent;
     two.calls[1].count = block->expected;
-    return ch_team_differ(team, "alltoallv", &two);
+    return ch_team_fail_differing(team, "alltoallv", &two);
 }
 
 /* The message of a report; the first failure of the team is `first`. */
-static chorus_status describe(const struct ch_kernel_fault *told, const struct ch_team *team,
-                              chorus_status first, uint64_t timeout_ns)
+static chorus_status fail_with_report(const struct ch_kernel_fault *told,
+                                      const struct ch_team *team, chorus_status first,
+                                      uint64_t timeout_ns)
 {
     const unsigned late = team->members[told->late_pe].world;
     char doing[2 * CH_DOING_TEXT_BYTES] = "is on another host, whose calls are not known here";
@@ -276,7 +281,7 @@ static chorus_status describe(const struct ch_kernel_fault *told, const struct c
             first,
             "a collective began while another on its team ran; use events to order the graphs, "
             "streams and kernels that have calls on one team, or give each its own team");
-    if (told->kind == CH_FAULT_DIFFERS) return tell_difference(told, team);
+    if (told->kind == CH_FAULT_DIFFERS) return fail_with_difference(told, team);
     if (ch_team_is_refused(team)) return ch_team_refusal(team, "a collective on a stream");
     if (told->status == CHORUS_ERR_ABORTED)
         return CH_FAIL(first, "a collective stopped waiting for PE %u: the job is ending",
@@ -302,7 +307,7 @@ chorus_status ch_fault_report(struct ch_kernel_fault *faults, uint64_t timeout_n
     if (__atomic_compare_exchange_n(&team->status, &first, told.status, false, __ATOMIC_ACQ_REL,
                                     __ATOMIC_ACQUIRE))
         first = told.status;
-    return describe(&told, team, (chorus_status)first, timeout_ns);
+    return fail_with_report(&told, team, (chorus_status)first, timeout_ns);
 }
 
 chorus_status ch_fault_report_block(struct ch_kernel_fault *faults, const struct ch_team *team)
@@ -314,7 +319,7 @@ chorus_status ch_fault_report_block(struct ch_kernel_fault *faults, const struct
     if (fault->block.team != team->id) return CHORUS_OK;
     lengths = fault->block.lengths;
     forget_block(fault);
-    return tell_unequal(&lengths, team);
+    return fail_with_unequal_block(&lengths, team);
 }
 
 chorus_status ch_fault_report_wait(struct ch_kernel_fault *faults)

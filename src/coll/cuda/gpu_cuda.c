@@ -35,7 +35,7 @@ static chorus_status load_kernels(struct ch_gpu *gpu, bool is_early)
     return CHORUS_OK;
 }
 
-static chorus_status make_own(struct ch_gpu *gpu, bool is_early)
+static chorus_status create_local_parts(struct ch_gpu *gpu, bool is_early)
 {
     const size_t bytes = CH_FAULTS * sizeof(*gpu->terms.faults);
     cudaStream_t stream;
@@ -70,7 +70,8 @@ chorus_status ch_gpu_open(const struct ch_heap *heap, const struct ch_options *o
     (void)pthread_mutex_init(&gpu->mutex, NULL);
     before = ch_device_enter(gpu->terms.device);
     status = ch_front_open(&gpu->front);
-    if (status == CHORUS_OK) status = make_own(gpu, options->early && !gpu->terms.is_checked);
+    if (status == CHORUS_OK)
+        status = create_local_parts(gpu, options->early && !gpu->terms.is_checked);
     ch_device_leave(gpu->terms.device, before);
     if (status != CHORUS_OK) {
         ch_gpu_close(gpu);
@@ -109,10 +110,10 @@ void ch_gpu_team_ended(struct ch_gpu *gpu, uint32_t slot)
 
 chorus_status ch_gpu_drain(const struct ch_gpu *gpu)
 {
-    const uint64_t now = ch_front_now(gpu->front);
+    const uint64_t now = ch_front_next_number(gpu->front);
 
     CH_TRY(ch_drain_device(gpu->terms.device, gpu->policy));
-    ch_front_forget_before(gpu->front, now);
+    ch_front_remove_before(gpu->front, now);
     return CHORUS_OK;
 }
 
@@ -124,7 +125,7 @@ static chorus_status put_wait(struct ch_gpu *gpu, void *stream, struct ch_front_
     CH_TRY(ch_turn_of(gpu->heap, stream, &turn));
     CH_TRY(ch_device_put_wait(gpu->terms.device, stream, wait.word, wait.value, wait.is_exact));
     wait.is_captured = turn.capture != 0;
-    ch_front_add(gpu->front, turn.number, &wait);
+    ch_front_add_wait(gpu->front, turn.number, &wait);
     return CHORUS_OK;
 }
 
@@ -177,7 +178,7 @@ static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call
     CH_TRY(ch_fault_report(gpu->terms.faults, gpu->terms.timeout_ns, call->team));
     CH_TRY(ch_turn_begin(gpu->heap, call->team, turn));
     if (turn->capture == 0 && last != 0 && last != turn->number)
-        ch_front_follow(gpu->front, turn->number, last);
+        ch_front_inherit_waits(gpu->front, turn->number, last);
     CH_TRY(ch_queue_call(&gpu->terms, call, turn, &ctas));
     return ch_turn_end(gpu->heap, call->team, turn, ctas);
 }
@@ -214,24 +215,24 @@ chorus_status ch_gpu_push(struct ch_gpu *gpu, const struct ch_call *call, void *
                            : enter_and_launch(gpu, call, &turn);
 }
 
-static chorus_status wait_for(const struct ch_gpu *gpu, const struct ch_turn *turn)
+static chorus_status wait_for_stream(const struct ch_gpu *gpu, const struct ch_turn *turn)
 {
     struct ch_front_view waits;
 
-    ch_front_look(gpu->front, turn->number, &waits);
+    ch_front_list_waits(gpu->front, turn->number, &waits);
     CH_TRY(ch_drain_stream(gpu->terms.device, gpu->policy, &waits, turn->stream));
-    ch_front_forget(gpu->front, &waits);
+    ch_front_remove_waits(gpu->front, &waits);
     return CHORUS_OK;
 }
 
 chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call)
 {
     CH_TRY(enter_and_launch(gpu, call, &gpu->own));
-    CH_TRY(wait_for(gpu, &gpu->own));
+    CH_TRY(wait_for_stream(gpu, &gpu->own));
     CH_TRY(ch_fault_report(gpu->terms.faults, gpu->terms.timeout_ns, call->team));
     if (ch_coll_is_listed(call->algo->coll))
         CH_TRY(ch_fault_report_block(gpu->terms.faults, call->team));
-    return ch_team_usable(call->team);
+    return ch_team_check_usable(call->team);
 }
 
 chorus_status ch_gpu_stream_create(const struct ch_gpu *gpu, void **stream_out)
@@ -252,13 +253,13 @@ chorus_status ch_gpu_stream_destroy(const struct ch_gpu *gpu, void *stream)
     struct ch_turn turn;
     chorus_status status = ch_turn_of(gpu->heap, stream, &turn);
 
-    if (status == CHORUS_OK) status = wait_for(gpu, &turn);
+    if (status == CHORUS_OK) status = wait_for_stream(gpu, &turn);
     (void)cudaStreamDestroy(stream);
     return status;
 }
 
 /* The new report of a kernel that waited on a stream, if there is one. */
-static chorus_status tell_wait(const struct ch_gpu *gpu)
+static chorus_status fail_with_wait_report(const struct ch_gpu *gpu)
 {
     struct ch_wait_report *report = gpu->wait;
     const chorus_status status =
@@ -284,11 +285,11 @@ chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct c
     if (turn.capture != 0)
         return CH_FAIL(CHORUS_ERR_STATE,
                        "the stream is in a capture, where nothing runs; end that first");
-    CH_TRY(wait_for(gpu, &turn));
+    CH_TRY(wait_for_stream(gpu, &turn));
     for (uint32_t slot = 0; (team = ch_teams_next(teams, &slot)) != NULL; slot++) {
         CH_TRY(ch_fault_report(gpu->terms.faults, gpu->terms.timeout_ns, team));
         CH_TRY(ch_fault_report_block(gpu->terms.faults, team));
     }
     CH_TRY(ch_fault_report_wait(gpu->terms.faults));
-    return tell_wait(gpu);
+    return fail_with_wait_report(gpu);
 }

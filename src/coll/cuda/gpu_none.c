@@ -5,7 +5,7 @@
  */
 #include "coll/cuda/gpu.h"
 
-static chorus_status none(void)
+static chorus_status fail_without_cuda(void)
 {
     return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "this library was built without CUDA");
 }
@@ -14,7 +14,7 @@ chorus_status ch_gpu_open(const struct ch_heap *heap, const struct ch_options *o
                           const struct ch_wait_policy *policy, struct ch_gpu **gpu_out)
 {
     (void)heap, (void)options, (void)policy, (void)gpu_out;
-    return none();
+    return fail_without_cuda();
 }
 
 void ch_gpu_close(struct ch_gpu *gpu)
@@ -42,32 +42,32 @@ void ch_gpu_team_ended(struct ch_gpu *gpu, uint32_t slot)
 chorus_status ch_gpu_check(const struct ch_call *call)
 {
     (void)call;
-    return none();
+    return fail_without_cuda();
 }
 
 chorus_status ch_gpu_push(struct ch_gpu *gpu, const struct ch_call *call, void *stream)
 {
     (void)gpu, (void)call, (void)stream;
-    return none();
+    return fail_without_cuda();
 }
 
 chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call)
 {
     (void)gpu, (void)call;
-    return none();
+    return fail_without_cuda();
 }
 
 chorus_status ch_gpu_drain(const struct ch_gpu *gpu)
 {
     (void)gpu;
-    return none();
+    return fail_without_cuda();
 }
 
 chorus_status ch_gpu_put_wait(struct ch_gpu *gpu, void *stream,
                               const struct ch_front_wait *wait)
 {
     (void)gpu, (void)stream, (void)wait;
-    return none();
+    return fail_without_cuda();
 }
 
 struct ch_wait_limit ch_gpu_wait_limit(const struct ch_gpu *gpu)
@@ -79,33 +79,33 @@ struct ch_wait_limit ch_gpu_wait_limit(const struct ch_gpu *gpu)
 int ch_gpu_team_status(const struct ch_gpu *gpu, const struct ch_team *team)
 {
     (void)gpu, (void)team;
-    return none();
+    return fail_without_cuda();
 }
 
 chorus_status ch_gpu_stream_create(const struct ch_gpu *gpu, void **stream_out)
 {
     (void)gpu, (void)stream_out;
-    return none();
+    return fail_without_cuda();
 }
 
 chorus_status ch_gpu_stream_destroy(const struct ch_gpu *gpu, void *stream)
 {
     (void)gpu, (void)stream;
-    return none();
+    return fail_without_cuda();
 }
 
 chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct ch_teams *teams,
                                         void *stream)
 {
     (void)gpu, (void)teams, (void)stream;
-    return none();
+    return fail_without_cuda();
 }
 
 chorus_status ch_lines_try(struct ch_boot *boot, struct ch_heap *heap, uint64_t timeout_ns,
                            bool *are_whole_out)
 {
     (void)boot, (void)heap, (void)timeout_ns, (void)are_whole_out;
-    return none();
+    return fail_without_cuda();
 }
 
 /* ---- atomics on GPU memory (transport/amo.h) ---- */
@@ -113,19 +113,19 @@ chorus_status ch_lines_try(struct ch_boot *boot, struct ch_heap *heap, uint64_t 
 chorus_status ch_amo_load(const struct ch_device *device)
 {
     (void)device;
-    return none();
+    return fail_without_cuda();
 }
 
 chorus_status ch_amo_launch(const struct ch_device *device, void *stream,
                             const struct ch_amo_request *request)
 {
     (void)device, (void)stream, (void)request;
-    return none();
+    return fail_without_cuda();
 }
 
 chorus_status ch_wait_launch(const struct ch_device *device, void *stream,
                              const struct ch_wait_request *request)
 {
     (void)device, (void)stream, (void)request;
-    return none();
+    return fail_without_cuda();
 }

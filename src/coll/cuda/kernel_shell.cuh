@@ -15,7 +15,7 @@ CH_FN struct ch_dup *ch_kernel_dup(const struct ch_kernel_args *a)
     return (struct ch_dup *)(a->dups + (size_t)(blockIdx.x * a->dup_bytes));
 }
 
-CH_FN uint64_t *ch_kernel_failed(const struct ch_kernel_args *a)
+CH_FN uint64_t *ch_kernel_failed_mark(const struct ch_kernel_args *a)
 {
     return &((struct ch_dup *)a->dups)->failed;
 }
@@ -51,7 +51,7 @@ CH_FN void ch_report_unequal(const struct ch_kernel_args *a, const struct ch_une
  * peers may have begun. */
 CH_FN void ch_call_failed(const struct ch_kernel_args *a, chorus_status st, uint32_t late_pe)
 {
-    volatile uint64_t *failed = ch_kernel_failed(a);
+    volatile uint64_t *failed = ch_kernel_failed_mark(a);
 
     if (late_pe != a->me) {
         ch_report_fault(a, CH_FAULT_LATE, st, late_pe);
@@ -80,7 +80,7 @@ CH_FN void ch_call_ended(const struct ch_kernel_args *a)
 
 /* Returns x, computed at this place. For a host call, whose addresses are all of global
  * memory. */
-CH_FN void *ch_settle(const void *x)
+CH_FN void *ch_compute_here(const void *x)
 {
     size_t address = __cvta_generic_to_global(x);
 
@@ -89,8 +89,8 @@ CH_FN void *ch_settle(const void *x)
 }
 
 /*
- * Wait for the previous kernel, unless the body does (ch_begin); 0: the call is skipped, as an
- * earlier call failed.
+ * Wait for the previous kernel, unless the body does (ch_wait_previous_call); 0: the call is
+ * skipped, as an earlier call failed.
  *
  * A small call takes as long as its chain of dependent loads and instructions, at about 280 and
  * 5 cycles each. Values that depend only on the arguments are therefore computed before the
@@ -102,24 +102,24 @@ CH_FN void *ch_settle(const void *x)
  */
 CH_FN int ch_kernel_begin(struct ch_coll *c, enum ch_proto proto, struct ch_lanes g)
 {
-    const struct ch_pes others = ch_others(c);
+    const struct ch_pes others = ch_pes_others(c);
     const struct ch_turns t = ch_turns_of(others.count, g);
-    const char *sync = c->peers[ch_pe(c, others, t.first)].sync;
+    const char *sync = c->peers[ch_pes_at(c, others, t.first)].sync;
     const uint64_t known = (uint64_t)sync | c->layout->dup_bytes | c->layout->chunk_bytes[0] |
                            t.first | t.step | t.lanes.width | t.lanes.lane;
     const uint32_t zero = c->n >> 31;
     const uint64_t none = 0 - (uint64_t)zero;
 
-    c->src = (const char *)ch_settle(c->src);
-    c->dst = (char *)ch_settle(c->dst);
-    c->failed = (const uint64_t *)ch_settle((const char *)c->failed + zero);
-    c->epoch = (uint64_t *)ch_settle(c->epoch);
-    c->exchanges = (uint64_t *)ch_settle(c->exchanges);
-    c->positions = (struct ch_positions *)ch_settle(c->positions);
+    c->src = (const char *)ch_compute_here(c->src);
+    c->dst = (char *)ch_compute_here(c->dst);
+    c->failed = (const uint64_t *)ch_compute_here((const char *)c->failed + zero);
+    c->epoch = (uint64_t *)ch_compute_here(c->epoch);
+    c->exchanges = (uint64_t *)ch_compute_here(c->exchanges);
+    c->positions = (struct ch_positions *)ch_compute_here(c->positions);
     asm volatile("" : "+l"(c->count));
     if (known == 1) return 0;
     if (c->is_due) return 1;
-    ch_kernel_order(c->lets_next);
+    ch_kernel_wait_previous(c->lets_next);
     c->broken = *c->failed;
     if (proto == CH_PROTO_ll || proto == CH_PROTO_ll128) return 1;
     return (c->broken | (*c->epoch & none)) == 0;
@@ -156,7 +156,7 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type, i
     c.radix = a->radix;
     c.multicast = a->multicast;
     c.is_sync_alike = a->is_sync_alike;
-    c.failed = ch_kernel_failed(a);
+    c.failed = ch_kernel_failed_mark(a);
     c.lets_next = a->lets_next;
     c.positions = (struct ch_positions *)((char *)dup + CH_DEVICE_POSITIONS_AT);
     return c;

@@ -67,7 +67,7 @@ CH_FN void ch_lines_send(const struct ch_lines_args *a, const struct ch_wait_pol
     chorus_status st = CHORUS_OK;
 
     if (g.lane == 0) st = ch_word_wait(p, &mine->words.takes, 1);
-    if (ch_agree(st, g) == CHORUS_OK)
+    if (ch_lanes_agree(st, g) == CHORUS_OK)
         ch_lines_write(ch_lines_pair_of(a, peer, a->me), mine->source, g);
 }
 
@@ -79,7 +79,7 @@ CH_FN void ch_lines_post(const struct ch_lines_args *a, const struct ch_wait_pol
 
     for (uint32_t k = 1 + g.lane; k < a->n && st == CHORUS_OK; k += g.width)
         st = ch_word_wait(p, &ch_lines_pair_of(a, a->me, (a->me + k) % a->n)->words.reads, 1);
-    if (ch_agree(st, g) == CHORUS_OK) ch_lines_write(board, board->source, g);
+    if (ch_lanes_agree(st, g) == CHORUS_OK) ch_lines_write(board, board->source, g);
 }
 
 /* The last part of a line has 8 bytes of data, the others 16. */
@@ -90,8 +90,8 @@ CH_FN int ch_lines_is_torn(const struct ch_value *v, uint32_t round, uint32_t la
 }
 
 /* Read all rounds from those lines, once `there` shows that the writer may begin. */
-CH_FN void ch_lines_take(const struct ch_lines_args *a, const struct ch_wait_policy *p,
-                         struct ch_lines_pair *from, uint64_t *there, struct ch_lanes g)
+CH_FN void ch_lines_read_all(const struct ch_lines_args *a, const struct ch_wait_policy *p,
+                             struct ch_lines_pair *from, uint64_t *there, struct ch_lanes g)
 {
     struct ch_lines_found *found = &a->areas[a->me]->found;
     chorus_status st = CHORUS_OK;
@@ -105,10 +105,10 @@ CH_FN void ch_lines_take(const struct ch_lines_args *a, const struct ch_wait_pol
         const struct ch_batch b = ch_lines_batch(g);
         struct ch_value v;
 
-        ch_value_ask(CH_CELL_ll128, ch_lines_cells(from, round), &v, &b);
-        ch_value_take(&c, CH_CELL_ll128, 0, ch_lines_cells(from, round), &v, &b, round + 1,
+        ch_value_poll(CH_CELL_ll128, ch_lines_cells(from, round), &v, &b);
+        ch_value_wait(&c, CH_CELL_ll128, 0, ch_lines_cells(from, round), &v, &b, round + 1,
                       &st);
-        if (ch_agree(st, g) != CHORUS_OK) {
+        if (ch_lanes_agree(st, g) != CHORUS_OK) {
             if (g.lane == 0) atomicAdd(&found->lost, 1u);
             return;
         }
@@ -126,7 +126,7 @@ CH_FN void ch_lines_keep_busy(const struct ch_lines_args *a, const struct ch_wai
     uint64_t begun;
 
     if (g.lane == 0) st = ch_word_wait(p, &mine->words.takes, 1);
-    if (ch_agree(st, g) != CHORUS_OK) return;
+    if (ch_lanes_agree(st, g) != CHORUS_OK) return;
     begun = ch_clock_ns();
     while (ch_clock_ns() - begun < (uint64_t)CH_LINES_ROUNDS * ROUND_NS)
 #pragma unroll
@@ -149,10 +149,10 @@ extern "C" __global__ void __launch_bounds__(CH_LINES_LANES)
     if (job == 0)
         ch_lines_send(&a, &policy, peer, block);
     else if (job == 1)
-        ch_lines_take(&a, &policy, mine, &theirs->words.takes, block);
+        ch_lines_read_all(&a, &policy, mine, &theirs->words.takes, block);
     else if (job == 2)
-        ch_lines_take(&a, &policy, ch_lines_pair_of(&a, peer, peer), &theirs->words.reads,
-                      block);
+        ch_lines_read_all(&a, &policy, ch_lines_pair_of(&a, peer, peer), &theirs->words.reads,
+                          block);
     else if (blockIdx.x == 3 * others)
         ch_lines_post(&a, &policy, block);
     else

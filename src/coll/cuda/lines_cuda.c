@@ -24,8 +24,9 @@ struct place {
 };
 
 /* This PE's part of the test, and its end. */
-static chorus_status run(const struct ch_device *device, const struct ch_lines_args *args,
-                         struct ch_lines_found *found_out)
+static chorus_status run_test_kernel(const struct ch_device *device,
+                                     const struct ch_lines_args *args,
+                                     struct ch_lines_found *found_out)
 {
     void *stream = ch_device_stream(device);
     const int before = ch_device_enter(device);
@@ -63,8 +64,9 @@ static bool is_linked(const struct ch_device_id *mine, const char *bus)
 
 /* The areas of all PEs. Not *can: a PE has none; not *linked: the GPU of a PE is not linked
  * with this PE's. */
-static chorus_status meet(struct ch_boot *boot, const struct ch_heap *heap, const char *area,
-                          struct ch_lines_args *args, bool *can_out, bool *linked_out)
+static chorus_status exchange_areas(struct ch_boot *boot, const struct ch_heap *heap,
+                                    const char *area, struct ch_lines_args *args, bool *can_out,
+                                    bool *linked_out)
 {
     const struct ch_device_id *device = ch_device_id_of(ch_heap_device(heap));
     struct place mine = {.can = area != NULL}, places[CH_KERNEL_PES_MAX];
@@ -88,7 +90,7 @@ static chorus_status try_lines(const struct ch_heap *heap, const struct ch_lines
                                bool *are_whole_out)
 {
     struct ch_lines_found found = {0, 0};
-    const chorus_status status = run(ch_heap_device(heap), args, &found);
+    const chorus_status status = run_test_kernel(ch_heap_device(heap), args, &found);
 
     for (uint32_t pe = 0; status != CHORUS_OK && pe < args->n; pe++)
         ch_door_abort(ch_heap_door(heap, pe));
@@ -102,7 +104,7 @@ static chorus_status try_lines(const struct ch_heap *heap, const struct ch_lines
 }
 
 /* The combined result, after all PEs have finished with each other's areas. */
-static chorus_status agree(struct ch_boot *boot, chorus_status status, bool *are_whole)
+static chorus_status vote_on_lines(struct ch_boot *boot, chorus_status status, bool *are_whole)
 {
     const struct ch_vote vote = {"lines between GPUs", status, are_whole, sizeof(*are_whole)};
     bool all[CH_KERNEL_PES_MAX];
@@ -115,8 +117,9 @@ static chorus_status agree(struct ch_boot *boot, chorus_status status, bool *are
 }
 
 /* Whatever the result of this PE's test, it takes part in the vote. */
-static chorus_status judge(struct ch_boot *boot, const struct ch_heap *heap,
-                           uint64_t timeout_ns, const char *area, bool *are_whole_out)
+static chorus_status test_lines_and_vote(struct ch_boot *boot, const struct ch_heap *heap,
+                                         uint64_t timeout_ns, const char *area,
+                                         bool *are_whole_out)
 {
     struct ch_lines_args args = {.me = boot->me,
                                  .n = boot->n,
@@ -125,10 +128,10 @@ static chorus_status judge(struct ch_boot *boot, const struct ch_heap *heap,
     bool can, is_linked_to_all;
     chorus_status status = CHORUS_OK;
 
-    CH_TRY(meet(boot, heap, area, &args, &can, &is_linked_to_all));
+    CH_TRY(exchange_areas(boot, heap, area, &args, &can, &is_linked_to_all));
     if (can) status = try_lines(heap, &args, are_whole_out);
     *are_whole_out = *are_whole_out && is_linked_to_all;
-    return agree(boot, status, are_whole_out);
+    return vote_on_lines(boot, status, are_whole_out);
 }
 
 chorus_status ch_lines_try(struct ch_boot *boot, struct ch_heap *heap, uint64_t timeout_ns,
@@ -141,7 +144,7 @@ chorus_status ch_lines_try(struct ch_boot *boot, struct ch_heap *heap, uint64_t 
     if (boot->n == 1 || boot->n > CH_KERNEL_PES_MAX) return CHORUS_OK;
     if (ch_heap_sync_alloc(heap, CH_LINES_AREA_BYTES(boot->n), &area) != CHORUS_OK)
         ch_error_forget(); /* the others learn it in the vote, and do not use lines either */
-    status = judge(boot, heap, timeout_ns, area, are_whole_out);
+    status = test_lines_and_vote(boot, heap, timeout_ns, area, are_whole_out);
     ch_heap_sync_free(heap, area);
     return status;
 }

@@ -87,19 +87,21 @@ CH_MUST_CHECK chorus_status ch_front_open(struct ch_front **front_out);
 void ch_front_close(struct ch_front *front); /* null is a no-op */
 
 /* Streams are those of ch_turn.number. */
-void ch_front_add(struct ch_front *front, uint64_t stream, const struct ch_front_wait *wait);
+void ch_front_add_wait(struct ch_front *front, uint64_t stream,
+                       const struct ch_front_wait *wait);
 
 /* What is queued on `stream` from now on runs after what was queued on `earlier`. */
-void ch_front_follow(struct ch_front *front, uint64_t stream, uint64_t earlier);
+void ch_front_inherit_waits(struct ch_front *front, uint64_t stream, uint64_t earlier);
 
-void ch_front_look(struct ch_front *front, uint64_t stream, struct ch_front_view *view_out);
+void ch_front_list_waits(struct ch_front *front, uint64_t stream,
+                         struct ch_front_view *view_out);
 
 /* The stream's work has ended that was queued before this view of it. */
-void ch_front_forget(struct ch_front *front, const struct ch_front_view *view);
+void ch_front_remove_waits(struct ch_front *front, const struct ch_front_view *view);
 
-/* The same of the whole GPU: ch_front_now is the number of the next wait. */
-uint64_t ch_front_now(struct ch_front *front);
-void ch_front_forget_before(struct ch_front *front, uint64_t number);
+/* The same of the whole GPU: ch_front_next_number is the number of the next wait. */
+uint64_t ch_front_next_number(struct ch_front *front);
+void ch_front_remove_before(struct ch_front *front, uint64_t number);
 
 /* --- waits of the host for streams, see turn_cuda.c --------------------------------------- */
 /* All work of this process on the device, graphs included. ERR_TIMEOUT, ERR_ABORTED: it has not

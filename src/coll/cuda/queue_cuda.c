@@ -46,8 +46,8 @@ const void *ch_kernel_of(const struct ch_call *call)
 
 /* A kernel, and the number of its CTAs that fit on a multiprocessor; *least_ctas becomes the
  * smallest such number. */
-static chorus_status load(const struct ch_device *device, const void *kernel,
-                          uint32_t *least_ctas)
+static chorus_status load_kernel(const struct ch_device *device, const void *kernel,
+                                 uint32_t *least_ctas)
 {
     struct cudaFuncAttributes is;
     int ctas = 0;
@@ -65,7 +65,7 @@ static chorus_status load_table(const struct ch_device *device, const ch_kernel_
                                 uint32_t *least_ctas)
 {
     for (int id = 0; id < CH_KERNEL_ID_COUNT; id++)
-        CH_TRY(load(device, table[id], least_ctas));
+        CH_TRY(load_kernel(device, table[id], least_ctas));
     return CHORUS_OK;
 }
 
@@ -74,7 +74,7 @@ static chorus_status load_nvls(const struct ch_device *device, uint32_t *least_c
     for (int id = 0; id < CH_KERNEL_ID_COUNT; id++)
         for (int type = 0; type < CHORUS_TYPE_COUNT; type++)
             for (int op = 0; op < CHORUS_OP_COUNT; op++)
-                CH_TRY(load(
+                CH_TRY(load_kernel(
                     device,
                     ch_nvls_kernel((enum ch_kernel_id)id, (chorus_type)type, (chorus_op)op),
                     least_ctas));
@@ -88,7 +88,7 @@ chorus_status ch_kernels_load(const struct ch_device *device, uint32_t *ctas_out
 
     *ctas_out = UINT32_MAX;
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        CH_TRY(load(device, others[i], ctas_out));
+        CH_TRY(load_kernel(device, others[i], ctas_out));
     CH_TRY(load_table(device, ch_kernels_move, ctas_out));
     for (int type = 0; type < CHORUS_TYPE_COUNT; type++)
         if (combining[type] != NULL) CH_TRY(load_table(device, combining[type], ctas_out));
@@ -207,10 +207,10 @@ static unsigned lanes_of(const struct ch_call *call)
 
 /*
  * CTAs of the largest kernel that is launched early and allows the next kernel to be (see
- * ch_kernel_order): before the previous kernel of the stream has ended, if that is equally
- * small. Of each team at most one kernel runs and one waits, and together they use no more than
- * the team's part of this PE's share of the GPU: the waiting kernels of some teams never use
- * capacity that a kernel of another team, or of another PE, needs.
+ * ch_kernel_wait_previous): before the previous kernel of the stream has ended, if that is
+ * equally small. Of each team at most one kernel runs and one waits, and together they use no
+ * more than the team's part of this PE's share of the GPU: the waiting kernels of some teams
+ * never use capacity that a kernel of another team, or of another PE, needs.
  */
 static uint32_t ctas_early_of(const struct ch_queue_terms *terms, const struct ch_team *team)
 {
@@ -253,8 +253,8 @@ static chorus_status put_kernel(struct queued *q, const void *kernel, uint32_t c
 }
 
 /* The last one of the call. */
-static chorus_status put_last(struct queued *q, const void *kernel, uint32_t ctas,
-                              unsigned lanes)
+static chorus_status put_last_kernel(struct queued *q, const void *kernel, uint32_t ctas,
+                                     unsigned lanes)
 {
     q->args.ended = q->ended;
     q->ctas_ended = ctas;
@@ -294,7 +294,7 @@ static chorus_status put_copies(struct queued *q)
                         cudaMemcpyAsync(copy.to, copy.from, ch_bytes(&c), cudaMemcpyDefault,
                                         q->stream));
     }
-    return put_last(q, ch_kernel_engine_leave, 1, LANES_MIN);
+    return put_last_kernel(q, ch_kernel_engine_leave, 1, LANES_MIN);
 }
 
 static chorus_status put_call(struct queued *q)
@@ -302,12 +302,12 @@ static chorus_status put_call(struct queued *q)
     const struct ch_call *call = q->call;
 
     if (call->algo->needs & CH_NEED_copy_engine) return put_copies(q);
-    return put_last(q, ch_kernel_of(call), call->ctas, lanes_of(call));
+    return put_last_kernel(q, ch_kernel_of(call), call->ctas, lanes_of(call));
 }
 
 /* The same between two kernels that detect whether another call of the team runs meanwhile.
  * These two do not wait for the previous kernel, so no kernel is launched early with them. */
-static chorus_status put_checked(struct queued *q)
+static chorus_status put_call_between_checks(struct queued *q)
 {
     uint64_t *const ended = q->ended;
 
@@ -315,7 +315,7 @@ static chorus_status put_checked(struct queued *q)
     q->ended = NULL;
     CH_TRY(put_call(q));
     q->ended = ended;
-    return put_last(q, ch_kernel_check_end, 1, 1);
+    return put_last_kernel(q, ch_kernel_check_end, 1, 1);
 }
 
 chorus_status ch_queue_call(const struct ch_queue_terms *terms, const struct ch_call *call,
@@ -330,7 +330,7 @@ chorus_status ch_queue_call(const struct ch_queue_terms *terms, const struct ch_
     q.ended = turn->capture == 0 ? ch_team_ended(call->team) : NULL;
     fill_args(terms, call, &q.args);
     fill_pattern(call, &q.pattern);
-    CH_TRY(terms->is_checked ? put_checked(&q) : put_call(&q));
+    CH_TRY(terms->is_checked ? put_call_between_checks(&q) : put_call(&q));
     *ctas_out = q.ctas_ended;
     return CHORUS_OK;
 }

@@ -122,7 +122,7 @@ static struct ch_last_captured *captured_in(struct ch_team *team, uint64_t captu
 
 /* The same for a call that was just captured: its own record, an unused one, or that of the
  * oldest capture, as CUDA counts them. */
-static struct ch_last_captured *record_for(struct ch_team *team, uint64_t capture)
+static struct ch_last_captured *record_of_capture(struct ch_team *team, uint64_t capture)
 {
     struct ch_last_captured *own = captured_in(team, capture), *records = team->last_captured;
 
@@ -164,7 +164,7 @@ chorus_status ch_turn_end(const struct ch_heap *heap, struct ch_team *team,
         team->last_run.ctas += ctas;
         return CHORUS_OK;
     }
-    captured = record_for(team, turn->capture);
+    captured = record_of_capture(team, turn->capture);
     if (captured->event == NULL) CH_TRY(ch_device_event_create(device, &captured->event));
     CH_TRY_CUDA(device, "recording an event for a team's call",
                 cudaEventRecord(captured->event, turn->stream));
@@ -270,7 +270,7 @@ static void warn_of_unmet(void *arg, uint64_t waited_ns)
 }
 
 /* After a poll: CHORUS_OK to poll again. */
-static chorus_status go_on(const struct stream_drain *drain, struct ch_wait *w)
+static chorus_status wait_between_polls(const struct stream_drain *drain, struct ch_wait *w)
 {
     const struct ch_wait_policy *policy = &drain->policy;
     const chorus_status status = ch_wait_slow(policy, w);
@@ -303,7 +303,7 @@ static chorus_status poll_stream(const struct stream_drain *drain, cudaStream_t 
     cudaError_t error;
 
     while ((error = cudaStreamQuery(stream)) == cudaErrorNotReady && status == CHORUS_OK)
-        status = go_on(drain, &w);
+        status = wait_between_polls(drain, &w);
     ch_wait_end(&drain->policy, &w);
     if (error == cudaErrorNotReady) {
         (void)cudaGetLastError();

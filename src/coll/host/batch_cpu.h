@@ -33,7 +33,7 @@ struct ch_accumulator {
 #define CH_AHEAD 1u
 #define CH_EACH_AHEAD(u) for (uint32_t u = 0; u < CH_AHEAD; u++)
 
-CH_FN uint32_t ch_ahead_of(const struct ch_coll *c)
+CH_FN uint32_t ch_loads_ahead(const struct ch_coll *c)
 {
     (void)c;
     return CH_AHEAD;
@@ -70,41 +70,42 @@ CH_FN void ch_batch_next(struct ch_batch *b)
     *b = ch_batch_at(b->at + b->step, b->end, b->unit, b->step);
 }
 
-CH_FN uint64_t ch_later(uint64_t x)
+CH_FN uint64_t ch_opaque_after_loads(uint64_t x)
 {
     return x;
 }
 
-CH_FN enum ch_cell ch_plain_of(const struct ch_coll *c)
+CH_FN enum ch_cell ch_plain_kind(const struct ch_coll *c)
 {
     (void)c;
     return CH_CELL_simple;
 }
 
-CH_FN struct ch_lanes ch_lanes_anew(struct ch_lanes g)
+CH_FN struct ch_lanes ch_lanes_opaque(struct ch_lanes g)
 {
     return g;
 }
 
-CH_FN void ch_begin(const struct ch_coll *c, uint64_t known, const struct ch_batch *b)
+CH_FN void ch_wait_previous_call(const struct ch_coll *c, uint64_t known,
+                                 const struct ch_batch *b)
 {
     (void)c, (void)known, (void)b; /* on a CPU, calls begin when it is their turn */
 }
 
-CH_FN uint64_t ch_mark(const struct ch_coll *c)
+CH_FN uint64_t ch_failure_mark(const struct ch_coll *c)
 {
     (void)c; /* no call begins after a failed one */
     return 0;
 }
 
-CH_FN uint64_t ch_last(const struct ch_coll *c, enum ch_cell kind, struct ch_lanes g)
+CH_FN uint64_t ch_last_exchange(const struct ch_coll *c, enum ch_cell kind, struct ch_lanes g)
 {
     (void)g;
     return c->exchanges[kind];
 }
 
-CH_FN void ch_last_is(const struct ch_coll *c, enum ch_cell kind, uint64_t number,
-                      struct ch_lanes g)
+CH_FN void ch_set_last_exchange(const struct ch_coll *c, enum ch_cell kind, uint64_t number,
+                                struct ch_lanes g)
 {
     if (g.lane == 0) c->exchanges[kind] = number;
 }
@@ -128,7 +129,7 @@ CH_FN struct ch_batch ch_batch_clip(const struct ch_batch *b, size_t bytes)
     return clipped;
 }
 
-/* The value will be filled in scratch, by ch_value_take for example, and is not stored. */
+/* The value will be filled in scratch, by ch_value_wait for example, and is not stored. */
 CH_FN void ch_value_private(struct ch_value *v)
 {
     v->data = v->scratch;
@@ -204,8 +205,8 @@ CH_FN void ch_value_send(enum ch_cell kind, char *cells, const struct ch_value *
                           ch_min(CH_LINE_DATA, b->bytes - i), flag);
 }
 
-CH_FN void ch_value_ask(enum ch_cell kind, const char *cells, struct ch_value *v,
-                        const struct ch_batch *b)
+CH_FN void ch_value_poll(enum ch_cell kind, const char *cells, struct ch_value *v,
+                         const struct ch_batch *b)
 {
     (void)kind, (void)cells, (void)v, (void)b; /* the processor prefetches by itself */
 }
@@ -226,7 +227,7 @@ CH_SELDOM chorus_status ch_await_packet(const struct ch_coll *c, uint32_t peer,
                  : ch_wait_slow(c->policy, &w);
     while (!ch_packet_load(p, flag, data) && st == CHORUS_OK);
     ch_wait_end(c->policy, &w);
-    if (st != CHORUS_OK) ch_note_late(c, peer);
+    if (st != CHORUS_OK) ch_record_late_peer(c, peer);
     return st;
 }
 
@@ -243,11 +244,11 @@ CH_SELDOM chorus_status ch_await_line(const struct ch_coll *c, uint32_t peer,
                  : ch_wait_slow(c->policy, &w);
     while (!ch_line_load(line, bytes, flag, to) && st == CHORUS_OK);
     ch_wait_end(c->policy, &w);
-    if (st != CHORUS_OK) ch_note_late(c, peer);
+    if (st != CHORUS_OK) ch_record_late_peer(c, peer);
     return st;
 }
 
-CH_FN void ch_value_take(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
+CH_FN void ch_value_wait(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                          const char *cells, struct ch_value *v, const struct ch_batch *b,
                          uint64_t flag, chorus_status *st)
 {
@@ -272,12 +273,12 @@ CH_FN void ch_value_take(const struct ch_coll *c, enum ch_cell kind, uint32_t pe
         }
 }
 
-CH_FN void ch_values_take(const struct ch_coll *c, enum ch_cell kind,
+CH_FN void ch_values_wait(const struct ch_coll *c, enum ch_cell kind,
                           const struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
                           uint32_t ahead, const struct ch_batch *b, chorus_status *st)
 {
     (void)ahead; /* there is only one */
-    ch_value_take(c, kind, wanted[0].peer, wanted[0].cells, &v[0], b, wanted[0].flag, st);
+    ch_value_wait(c, kind, wanted[0].peer, wanted[0].cells, &v[0], b, wanted[0].flag, st);
 }
 
 CH_FN void ch_value_share(struct ch_value *v, const struct ch_value *from)
@@ -307,8 +308,8 @@ CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_accumulator *acc, int i
     }
 }
 
-CH_FN void ch_acc_last(const struct ch_coll *c, struct ch_value *v,
-                       const struct ch_accumulator *acc, const struct ch_batch *b)
+CH_FN void ch_acc_to_value(const struct ch_coll *c, struct ch_value *v,
+                           const struct ch_accumulator *acc, const struct ch_batch *b)
 {
     if (acc->one != NULL)
         c->reduce->both(v->data, acc->one, acc->other, ch_batch_count(c, b));

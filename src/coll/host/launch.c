@@ -21,7 +21,7 @@ struct cta {
 
 static char nothing; /* replaces the buffers of a barrier: no offset can be added to null */
 
-static CH_COLD chorus_status make_ctas(struct ch_team *team)
+static CH_COLD chorus_status make_cta_arguments(struct ch_team *team)
 {
     struct cta *ctas = aligned_alloc(CH_CACHE_LINE_BYTES, team->n_dups * sizeof(*ctas));
     const struct ch_reduce_table *reduce = ch_reduce_here();
@@ -45,7 +45,7 @@ static CH_COLD chorus_status make_ctas(struct ch_team *team)
     return CHORUS_OK;
 }
 
-static inline bool is_special(const chorusx_call *asked)
+static inline bool has_special_data(const chorusx_call *asked)
 {
     return !ch_coll_is_plain(asked->coll) || asked->combine != NULL;
 }
@@ -111,12 +111,12 @@ CH_FN chorus_status run_cta(const struct ch_call *call, struct ch_slice part, ui
     coll->pattern = NULL;
     coll->reduce = &own->reduce->of[asked->type][asked->op];
     coll->late_peer = &cause->late_peer;
-    if (is_special(asked)) return run_special(call, own, cta, part.first, cause);
+    if (has_special_data(asked)) return run_special(call, own, cta, part.first, cause);
     return own->algos[call->algo->id](coll);
 }
 
 /* A CTA of an uneven collective gets whole blocks. */
-static struct ch_slice part_of(const struct ch_call *call, uint32_t cta)
+static struct ch_slice cta_part_of(const struct ch_call *call, uint32_t cta)
 {
     const size_t count = call->asked->count;
     const struct ch_slice whole = {0, count};
@@ -127,7 +127,7 @@ static struct ch_slice part_of(const struct ch_call *call, uint32_t cta)
 }
 
 /* For ch_workers_run: one of several CTAs. The call keeps the cause of the first failure. */
-static void run_one_of(void *arg, uint32_t cta)
+static void run_worker_cta(void *arg, uint32_t cta)
 {
     struct ch_call *call = arg;
     struct ch_cause cause;
@@ -135,7 +135,7 @@ static void run_one_of(void *arg, uint32_t cta)
     int none = CHORUS_OK;
 
     cause.late_peer = call->team->me;
-    status = run_cta(call, part_of(call, cta), cta, &cause);
+    status = run_cta(call, cta_part_of(call, cta), cta, &cause);
     if (status == CHORUS_OK ||
         !__atomic_compare_exchange_n(&call->cause.status, &none, status, 0, __ATOMIC_ACQ_REL,
                                      __ATOMIC_ACQUIRE))
@@ -145,7 +145,7 @@ static void run_one_of(void *arg, uint32_t cta)
 }
 
 /* A PE is told how to find such mistakes earlier. */
-static chorus_status advise(const struct ch_team *team, chorus_status status)
+static chorus_status add_check_advice(const struct ch_team *team, chorus_status status)
 {
     if (team->check == NULL)
         ch_error_add("; CHORUS_CHECK=1 compares calls before they move data");
@@ -164,15 +164,15 @@ static __attribute__((noinline)) chorus_status describe_tags(struct ch_team *tea
 
     if (is_known && ch_team_find_clash(team, mine, other, &two)) {
         ch_team_refuse(team, ch_doing_key(&two.calls[0]), &two);
-        return advise(team, ch_team_differ(team, coll, &two));
+        return add_check_advice(team, ch_team_fail_differing(team, coll, &two));
     }
     if (is_known) ch_team_refuse(team, ch_doing_key(&mine->doing), NULL);
     ch_doing_text(&mine->doing, text);
-    return advise(team, CH_FAIL(CHORUS_ERR_ARG,
-                                "%s: PE %u makes %s, and PE %u a call with another length or "
-                                "algorithm, which is not known here",
-                                coll, team->members[team->me].world, text,
-                                team->members[other].world));
+    return add_check_advice(
+        team, CH_FAIL(CHORUS_ERR_ARG,
+                      "%s: PE %u makes %s, and PE %u a call with another length or "
+                      "algorithm, which is not known here",
+                      coll, team->members[team->me].world, text, team->members[other].world));
 }
 
 /* This PE makes `mine`, an alltoallv, and found a block whose length differs. The mark names
@@ -190,7 +190,7 @@ static __attribute__((noinline)) chorus_status describe_block(struct ch_team *te
                                          .number = mine->doing.number,
                                          .count = i == 0 ? found->sent : found->expected};
     if (mine->index != 0) ch_team_refuse(team, ch_doing_key(&two.calls[0]), &two);
-    return ch_team_differ(team, coll, &two);
+    return ch_team_fail_differing(team, coll, &two);
 }
 
 /* The failure of a call that this PE found to differ from that of another. */
@@ -210,12 +210,12 @@ static chorus_status describe_refusal(const struct ch_team *team, const char *co
 {
     const chorus_status status = ch_team_refusal(team, coll);
 
-    return ch_team_is_refused_for_block(team) ? status : advise(team, status);
+    return ch_team_is_refused_for_block(team) ? status : add_check_advice(team, status);
 }
 
 /* The reason of a call's failure, from the view of the PE that waited. */
-static __attribute__((noinline)) chorus_status describe(const struct ch_call *call,
-                                                        chorus_status status)
+static __attribute__((noinline)) chorus_status describe_failure(const struct ch_call *call,
+                                                                chorus_status status)
 {
     struct ch_team *team = call->team;
     const char *coll = ch_coll_names[call->algo->coll], *algo = call->algo->name;
@@ -227,7 +227,7 @@ static __attribute__((noinline)) chorus_status describe(const struct ch_call *ca
 
     if (ch_team_is_refused(team)) return describe_refusal(team, coll);
     if (status == CHORUS_ERR_ABORTED) {
-        const char *why = ch_wait_policy_why(team->policy);
+        const char *why = ch_wait_end_reason(team->policy);
 
         return CH_FAIL(CHORUS_ERR_ABORTED,
                        "%s %s: PE %u stopped waiting for PE %u: the job is ending%s%s", coll,
@@ -235,7 +235,7 @@ static __attribute__((noinline)) chorus_status describe(const struct ch_call *ca
     }
     if (ch_record_read(team->record, call->index, &called)) ch_doing_text(&called.doing, doing);
     if (status == CHORUS_ERR_ARG) return describe_difference(call, &called);
-    (void)ch_team_missing(team, &called.doing, call->cause.late_peer, missing);
+    (void)ch_team_missing_text(team, &called.doing, call->cause.late_peer, missing);
     return CH_FAIL(
         CHORUS_ERR_TIMEOUT,
         "%s %s: PE %u waited %.3g s for %s; PE %u is in %s; all PEs of the team must "
@@ -246,8 +246,8 @@ static __attribute__((noinline)) chorus_status describe(const struct ch_call *ca
 /* Sources of a call that has failed are no longer read, since the program may free them. The
  * network waits until they are sent, unless the call has waited in vain already; its message
  * would replace that of the call. */
-static __attribute__((noinline)) void end_posts(const struct ch_team *team,
-                                                chorus_status status)
+static __attribute__((noinline)) void flush_or_abandon_posts(const struct ch_team *team,
+                                                             chorus_status status)
 {
     const bool is_late = status == CHORUS_ERR_TIMEOUT || status == CHORUS_ERR_ABORTED;
 
@@ -260,17 +260,17 @@ static __attribute__((noinline)) void end_posts(const struct ch_team *team,
 }
 
 /* Set the message of a call that has failed, and make the team unusable. */
-static __attribute__((noinline)) chorus_status fail(const struct ch_call *call,
-                                                    chorus_status status)
+static __attribute__((noinline)) chorus_status fail_call(const struct ch_call *call,
+                                                         chorus_status status)
 {
-    end_posts(call->team, status);
-    status = describe(call, status);
+    flush_or_abandon_posts(call->team, status);
+    status = describe_failure(call, status);
     __atomic_store_n(&call->team->status, (int)status, __ATOMIC_RELEASE);
     return status;
 }
 
 /* FNV-1a, by words and then by bytes: a hash to detect changes of the contents. */
-static uint64_t sum_of(const void *address, size_t bytes)
+static uint64_t hash_bytes(const void *address, size_t bytes)
 {
     const uint64_t prime = UINT64_C(0x100000001b3);
     const unsigned char *at = address;
@@ -287,34 +287,34 @@ static uint64_t sum_of(const void *address, size_t bytes)
 
 void ch_call_watch(struct ch_call *call)
 {
-    call->source_sum = sum_of(call->asked->source, call->source_bytes);
+    call->source_sum = hash_bytes(call->asked->source, call->source_bytes);
     call->is_summed = true;
 }
 
-static chorus_status check_watched(const struct ch_call *call)
+static chorus_status check_source_unchanged(const struct ch_call *call)
 {
     const void *source = call->asked->source;
 
-    if (sum_of(source, call->source_bytes) == call->source_sum) return CHORUS_OK;
+    if (hash_bytes(source, call->source_bytes) == call->source_sum) return CHORUS_OK;
     return CH_FAIL(
         CHORUS_ERR_ARG,
         "%s: source %p (%zu bytes) was written while the call ran; dest may be wrong",
         ch_coll_names[call->algo->coll], source, call->source_bytes);
 }
 
-static __attribute__((noinline)) chorus_status run_ctas(struct ch_call *call,
-                                                        struct ch_workers *workers)
+static __attribute__((noinline)) chorus_status run_several_ctas(struct ch_call *call,
+                                                                struct ch_workers *workers)
 {
     call->cause.status = CHORUS_OK;
-    ch_workers_run(workers, call->ctas, run_one_of, call);
+    ch_workers_run(workers, call->ctas, run_worker_cta, call);
     return call->cause.status;
 }
 
 /* When it is the call's turn. A call that was queued before another one failed is not begun. */
-static inline chorus_status prepare(struct ch_call *call)
+static inline chorus_status prepare_call(struct ch_call *call)
 {
-    CH_TRY(ch_team_usable(call->team));
-    if (call->team->ctas == NULL) CH_TRY(make_ctas(call->team));
+    CH_TRY(ch_team_check_usable(call->team));
+    if (call->team->ctas == NULL) CH_TRY(make_cta_arguments(call->team));
     if (call->source_bytes != 0 && !call->is_summed) ch_call_watch(call);
     call->cause.late_peer = call->team->me;
     return CHORUS_OK;
@@ -329,14 +329,14 @@ chorus_status ch_call_run(struct ch_call *call, uint64_t ticket, struct ch_worke
     if (status != CHORUS_OK)
         __atomic_store_n(&team->status, (int)status, __ATOMIC_RELEASE);
     else
-        status = prepare(call);
+        status = prepare_call(call);
     if (status == CHORUS_OK) {
-        status =
-            call->ctas == 1 ? run_cta(call, whole, 0, &call->cause) : run_ctas(call, workers);
+        status = call->ctas == 1 ? run_cta(call, whole, 0, &call->cause)
+                                 : run_several_ctas(call, workers);
         if (status != CHORUS_OK)
-            status = fail(call, status);
+            status = fail_call(call, status);
         else if (call->source_bytes != 0)
-            status = check_watched(call);
+            status = check_source_unchanged(call);
     }
     ch_team_leave(team);
     ch_record_mark(team->record, call->index, ch_entry_state_of(status));

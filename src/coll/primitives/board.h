@@ -17,8 +17,8 @@
 #include "coll/primitives/fifo.h"
 
 /* The message of `bytes` that follows cell `position` of the owner's board. */
-CH_FN struct ch_message ch_board_after(const struct ch_coll *c, enum ch_cell kind,
-                                       uint32_t owner, uint64_t position, size_t bytes)
+CH_FN struct ch_message ch_board_message(const struct ch_coll *c, enum ch_cell kind,
+                                         uint32_t owner, uint64_t position, size_t bytes)
 {
     return ch_message_at(c, kind, owner, owner, position, bytes);
 }
@@ -36,7 +36,7 @@ CH_FN chorus_status ch_board_wait_for_credits(const struct ch_coll *c, enum ch_c
     st = ch_await_all(c, CH_WORD_READ + kind, end - cells, g);
     if (st != CHORUS_OK || g.lane != 0) return st;
     for (uint32_t k = 1; k < c->n; k++)
-        least = ch_min(least, ch_credit(c, ch_after(c, k), CH_WORD_READ + kind));
+        least = ch_min(least, ch_read_credit(c, ch_pe_after(c, k), CH_WORD_READ + kind));
     own->freed = least;
     return CHORUS_OK;
 }
@@ -44,60 +44,60 @@ CH_FN chorus_status ch_board_wait_for_credits(const struct ch_coll *c, enum ch_c
 /* Prefetch the line of the fourth message after this one, if all have the same length. A nearer
  * one would be prefetched too late; a farther one is taken back by the writer if the reader is
  * close behind it. */
-CH_FN void ch_board_soon(const struct ch_coll *c, enum ch_cell kind, struct ch_message m,
-                         size_t bytes)
+CH_FN void ch_board_prefetch(const struct ch_coll *c, enum ch_cell kind, struct ch_message m,
+                             size_t bytes)
 {
     const uint64_t cells = m.end - m.begin;
-    const struct ch_message later = ch_board_after(c, kind, c->me, m.end + 3 * cells, bytes);
+    const struct ch_message later = ch_board_message(c, kind, c->me, m.end + 3 * cells, bytes);
 
-    ch_soon(later.memory, cells * ch_cell_bytes(kind));
+    ch_prefetch_write(later.memory, cells * ch_cell_bytes(kind));
 }
 
 /* Post `bytes` (1 to a chunk) on this PE's board. src may be reused on return. */
-CH_FN chorus_status ch_post(const struct ch_coll *c, enum ch_cell kind, const char *src,
-                            size_t bytes, struct ch_lanes g)
+CH_FN chorus_status ch_board_post(const struct ch_coll *c, enum ch_cell kind, const char *src,
+                                  size_t bytes, struct ch_lanes g)
 {
     struct ch_positions *own = ch_positions_of(c, kind, c->me);
     struct ch_message m;
     chorus_status st;
 
     ch_lanes_sync(g); /* lane 0 has stored `sent`, other lanes their share of src */
-    m = ch_board_after(c, kind, c->me, own->sent, bytes);
-    st = ch_standing(c);
+    m = ch_board_message(c, kind, c->me, own->sent, bytes);
+    st = ch_check_not_failed(c);
     if (st == CHORUS_OK) st = ch_board_wait_for_credits(c, kind, m.end, g);
     if (st != CHORUS_OK) return st;
     if (kind == CH_CELL_simple)
         ch_copy(m.memory, src, bytes, g);
     else
-        ch_cells_fill(kind, m.memory, m.flag, src, bytes, g);
+        ch_cells_send(kind, m.memory, m.flag, src, bytes, g);
     ch_lanes_sync(g); /* all lanes have read `sent` and stored their share */
     if (g.lane != 0) return CHORUS_OK;
     own->sent = m.end;
-    if (kind != CH_CELL_simple) ch_board_soon(c, kind, m, bytes);
-    if (kind == CH_CELL_simple) /* pairs with ch_posted */
-        ch_word_store(ch_word_at(c, c->me, CH_WORD_FILLED, c->me), ch_tagged(c, m.end),
+    if (kind != CH_CELL_simple) ch_board_prefetch(c, kind, m, bytes);
+    if (kind == CH_CELL_simple) /* pairs with ch_board_await_post */
+        ch_word_store(ch_word_at(c, c->me, CH_WORD_FILLED, c->me), ch_add_tag(c, m.end),
                       CH_DATA);
     for (uint32_t k = 1; k < c->n; k++)
-        ch_notify(c->policy, c->peers[ch_after(c, k)].door);
+        ch_notify(c->policy, c->peers[ch_pe_after(c, k)].door);
     return CHORUS_OK;
 }
 
 /* In the simple protocol, wait for the whole message before any of it is loaded. */
-CH_FN chorus_status ch_posted(const struct ch_coll *c, enum ch_cell kind, uint32_t owner,
-                              uint64_t end, struct ch_lanes g)
+CH_FN chorus_status ch_board_await_post(const struct ch_coll *c, enum ch_cell kind,
+                                        uint32_t owner, uint64_t end, struct ch_lanes g)
 {
     const uint64_t *word = ch_word_at(c, owner, CH_WORD_FILLED, owner);
-    chorus_status st = ch_standing(c);
+    chorus_status st = ch_check_not_failed(c);
 
     if (kind != CH_CELL_simple || st != CHORUS_OK) return st;
     if (g.lane == 0) st = ch_lane_await_at(c, owner, CH_WORD_FILLED, word, end);
-    return ch_agree(st, g);
+    return ch_lanes_agree(st, g);
 }
 
 /* All lanes have read message m of the owner's board. The owner gets a credit after each
- * quarter of a FIFO, as in ch_taken. */
-CH_FN void ch_board_taken(const struct ch_coll *c, enum ch_cell kind, uint32_t owner,
-                          struct ch_message m, struct ch_lanes g)
+ * quarter of a FIFO, as in ch_credit_sender. */
+CH_FN void ch_board_credit_owner(const struct ch_coll *c, enum ch_cell kind, uint32_t owner,
+                                 struct ch_message m, struct ch_lanes g)
 {
     struct ch_positions *positions = ch_positions_of(c, kind, owner);
 
@@ -110,22 +110,22 @@ CH_FN void ch_board_taken(const struct ch_coll *c, enum ch_cell kind, uint32_t o
 }
 
 /* Read the next message of the owner's board, of `bytes`, into dst of this PE. */
-CH_FN chorus_status ch_read(const struct ch_coll *c, enum ch_cell kind, uint32_t owner,
-                            char *dst, size_t bytes, struct ch_lanes g)
+CH_FN chorus_status ch_board_read(const struct ch_coll *c, enum ch_cell kind, uint32_t owner,
+                                  char *dst, size_t bytes, struct ch_lanes g)
 {
     struct ch_message m;
     chorus_status st;
 
     ch_lanes_sync(g); /* lane 0 has stored `read` */
-    m = ch_board_after(c, kind, owner, ch_positions_of(c, kind, owner)->read, bytes);
-    st = ch_posted(c, kind, owner, m.end, g);
+    m = ch_board_message(c, kind, owner, ch_positions_of(c, kind, owner)->read, bytes);
+    st = ch_board_await_post(c, kind, owner, m.end, g);
     if (st != CHORUS_OK) return st;
     if (kind == CH_CELL_simple)
         ch_copy(dst, m.memory, bytes, g);
     else
-        ch_cells_empty(c, kind, owner, m.memory, m.flag, dst, bytes, g, &st);
-    st = ch_agree(st, g); /* all lanes have read the cells and `read` */
-    if (st == CHORUS_OK) ch_board_taken(c, kind, owner, m, g);
+        ch_cells_recv(c, kind, owner, m.memory, m.flag, dst, bytes, g, &st);
+    st = ch_lanes_agree(st, g); /* all lanes have read the cells and `read` */
+    if (st == CHORUS_OK) ch_board_credit_owner(c, kind, owner, m, g);
     return st;
 }
 

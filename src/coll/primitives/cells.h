@@ -22,14 +22,14 @@ struct ch_pes {
     uint32_t first, step, count;
 };
 
-CH_FN uint32_t ch_pe(const struct ch_coll *c, struct ch_pes pes, uint32_t i)
+CH_FN uint32_t ch_pes_at(const struct ch_coll *c, struct ch_pes pes, uint32_t i)
 {
     const uint32_t pe = pes.first + i * pes.step;
 
     return pe < c->n ? pe : pe - c->n;
 }
 
-CH_FN struct ch_pes ch_only(uint32_t pe)
+CH_FN struct ch_pes ch_pes_one(uint32_t pe)
 {
     const struct ch_pes one = {pe, 0, 1};
 
@@ -37,7 +37,7 @@ CH_FN struct ch_pes ch_only(uint32_t pe)
 }
 
 /* All PEs of the team. */
-CH_FN struct ch_pes ch_all(const struct ch_coll *c)
+CH_FN struct ch_pes ch_pes_all(const struct ch_coll *c)
 {
     const struct ch_pes all = {0, 1, c->n};
 
@@ -45,9 +45,9 @@ CH_FN struct ch_pes ch_all(const struct ch_coll *c)
 }
 
 /* All PEs except this one, beginning after it. */
-CH_FN struct ch_pes ch_others(const struct ch_coll *c)
+CH_FN struct ch_pes ch_pes_others(const struct ch_coll *c)
 {
-    const struct ch_pes others = {ch_after(c, 1), 1, c->n - 1};
+    const struct ch_pes others = {ch_pe_after(c, 1), 1, c->n - 1};
 
     return others;
 }
@@ -83,7 +83,7 @@ CH_FN struct ch_turns ch_turns_of(uint32_t count, struct ch_lanes g)
 /* --- messages ----------------------------------------------------------------------------- */
 
 /* Store the message. */
-CH_FN void ch_cells_fill(enum ch_cell kind, char *cells, uint64_t flag, const char *src,
+CH_FN void ch_cells_send(enum ch_cell kind, char *cells, uint64_t flag, const char *src,
                          size_t bytes, struct ch_lanes g)
 {
     for (struct ch_batch b = ch_batch_first(kind, src, bytes, g); ch_batch_more(&b);
@@ -96,8 +96,8 @@ CH_FN void ch_cells_fill(enum ch_cell kind, char *cells, uint64_t flag, const ch
 }
 
 /* Copy plain data in the batches of a message, which need little code. dst may be src. */
-CH_FN void ch_cells_bypass(enum ch_cell kind, const char *src, char *dst, size_t bytes,
-                           struct ch_lanes g)
+CH_FN void ch_cells_copy_plain(enum ch_cell kind, const char *src, char *dst, size_t bytes,
+                               struct ch_lanes g)
 {
     for (struct ch_batch b = ch_batch_first(kind, dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
@@ -109,17 +109,17 @@ CH_FN void ch_cells_bypass(enum ch_cell kind, const char *src, char *dst, size_t
 }
 
 /* Receive the next message from `peer`. *st keeps the first failure. */
-CH_FN void ch_cells_empty(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
-                          const char *cells, uint64_t flag, char *dst, size_t bytes,
-                          struct ch_lanes g, chorus_status *st)
+CH_FN void ch_cells_recv(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
+                         const char *cells, uint64_t flag, char *dst, size_t bytes,
+                         struct ch_lanes g, chorus_status *st)
 {
     for (struct ch_batch b = ch_batch_first(kind, dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
         struct ch_value v;
 
-        ch_value_ask(kind, cells, &v, &b);
+        ch_value_poll(kind, cells, &v, &b);
         ch_value_stage(&v, dst, &b);
-        ch_value_take(c, kind, peer, cells, &v, &b, flag, st);
+        ch_value_wait(c, kind, peer, cells, &v, &b, flag, st);
         ch_value_store(dst, &v, &b);
     }
 }
@@ -182,19 +182,19 @@ CH_FN struct ch_slot ch_slot_at(struct ch_slot_pair p, uint64_t exchange)
 /* Must source i of a set be waited for? Not if it is this PE, whose data is at `own`. */
 CH_FN int ch_is_waited_for(const struct ch_coll *c, const struct ch_sources *s, uint32_t i)
 {
-    return i < s->from.count && ch_pe(c, s->from, i) != c->me;
+    return i < s->from.count && ch_pes_at(c, s->from, i) != c->me;
 }
 
 /* Source i of a set or, if it needs no wait, another one that does: polling that one twice
  * costs less than a branch, which would delay the loads after it. */
-CH_FN struct ch_wanted ch_source(const struct ch_coll *c, enum ch_cell kind,
-                                 const struct ch_sources *s, uint32_t i)
+CH_FN struct ch_wanted ch_source_to_poll(const struct ch_coll *c, enum ch_cell kind,
+                                         const struct ch_sources *s, uint32_t i)
 {
-    const uint32_t at = ch_is_waited_for(c, s, i) ? i : ch_pe(c, s->from, 0) == c->me;
+    const uint32_t at = ch_is_waited_for(c, s, i) ? i : ch_pes_at(c, s->from, 0) == c->me;
     struct ch_wanted w;
     struct ch_slot slot;
 
-    w.peer = ch_pe(c, s->from, at);
+    w.peer = ch_pes_at(c, s->from, at);
     slot = s->where == CH_IN_SLOTS
                ? c->slots[at]
                : ch_slot_at(ch_slots_of(c, kind, c->me, w.peer), s->exchange);
@@ -210,41 +210,42 @@ CH_FN void ch_sources_load(const struct ch_coll *c, const struct ch_sources *s, 
 {
     CH_EACH_AHEAD (u)
         if (u < ahead) {
-            const struct ch_wanted w = ch_source(c, CH_CELL_simple, s, i + u);
+            const struct ch_wanted w = ch_source_to_poll(c, CH_CELL_simple, s, i + u);
 
             ch_value_load(&v[u], ch_is_waited_for(c, s, i + u) ? w.cells : s->own, b);
         }
 }
 
-/* Begin to poll the messages of sources i to i + ahead; ch_sources_take must follow. */
-CH_FN void ch_sources_ask(const struct ch_coll *c, enum ch_cell kind,
-                          const struct ch_sources *s, uint32_t i, uint32_t ahead,
-                          struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
-                          const struct ch_batch *b)
+/* Begin to poll the messages of sources i to i + ahead; ch_sources_wait must follow. */
+CH_FN void ch_sources_poll(const struct ch_coll *c, enum ch_cell kind,
+                           const struct ch_sources *s, uint32_t i, uint32_t ahead,
+                           struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
+                           const struct ch_batch *b)
 {
     CH_EACH_AHEAD (u)
         if (u < ahead) {
-            wanted[u] = ch_source(c, kind, s, i + u);
+            wanted[u] = ch_source_to_poll(c, kind, s, i + u);
             ch_value_private(&v[u]);
-            ch_value_ask(kind, wanted[u].cells, &v[u], b);
+            ch_value_poll(kind, wanted[u].cells, &v[u], b);
         }
 }
 
 /* v = these messages, and for this PE `own`; inside kernels that is loaded here, as it would
  * take registers during the wait. */
-CH_FN void ch_sources_take(const struct ch_coll *c, enum ch_cell kind,
+CH_FN void ch_sources_wait(const struct ch_coll *c, enum ch_cell kind,
                            const struct ch_sources *s, uint32_t i, uint32_t ahead,
                            const struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
                            const struct ch_value *own, const struct ch_batch *b,
                            chorus_status *st)
 {
     if (CH_AHEAD > 1 || ch_is_waited_for(c, s, i))
-        ch_values_take(c, kind, wanted, v, ahead, b, st);
+        ch_values_wait(c, kind, wanted, v, ahead, b, st);
     CH_EACH_AHEAD (u)
         if (u < ahead && !ch_is_waited_for(c, s, i + u)) {
             if (CH_INSIDE_KERNELS)
-                ch_value_load_more(&v[u], (const char *)(uintptr_t)ch_later((uintptr_t)s->own),
-                                   b);
+                ch_value_load_more(
+                    &v[u], (const char *)(uintptr_t)ch_opaque_after_loads((uintptr_t)s->own),
+                    b);
             else
                 ch_value_share(&v[u], own);
         }
@@ -273,10 +274,10 @@ CH_FN void ch_combine_sources(const struct ch_coll *c, enum ch_cell kind,
         } else {
             struct ch_wanted wanted[CH_AHEAD];
 
-            ch_sources_ask(c, kind, s, i, ahead, wanted, v, b);
+            ch_sources_poll(c, kind, s, i, ahead, wanted, v, b);
             if (i == 0 && !CH_INSIDE_KERNELS)
                 ch_own_load(s, &own, b); /* while the messages are being polled */
-            ch_sources_take(c, kind, s, i, ahead, wanted, v, &own, b, st);
+            ch_sources_wait(c, kind, s, i, ahead, wanted, v, &own, b, st);
         }
         ch_acc_add(c, acc, i == 0, v, count - i, b);
     }
@@ -292,7 +293,7 @@ CH_FN void ch_combine_batch(const struct ch_coll *c, enum ch_cell kind,
 
     ch_combine_sources(c, kind, s, count, ahead, &acc, b, st);
     ch_value_stage(&v, dst, b);
-    ch_acc_last(c, &v, &acc, b);
+    ch_acc_to_value(c, &v, &acc, b);
     ch_value_store(dst, &v, b);
 }
 
@@ -302,7 +303,7 @@ CH_FN void ch_combine(const struct ch_coll *c, enum ch_cell kind, const struct c
                       char *dst, size_t bytes, struct ch_lanes g, chorus_status *st)
 {
     if (s->from.count == 1) {
-        ch_cells_bypass(kind, s->own, dst, bytes, g);
+        ch_cells_copy_plain(kind, s->own, dst, bytes, g);
         return;
     }
     for (struct ch_batch b = ch_batch_first(kind, dst, bytes, g); ch_batch_more(&b);
@@ -310,7 +311,7 @@ CH_FN void ch_combine(const struct ch_coll *c, enum ch_cell kind, const struct c
         if (CH_AHEAD > 2 && s->from.count == 2)
             ch_combine_batch(c, kind, s, 2, 2, dst, &b, st);
         else
-            ch_combine_batch(c, kind, s, s->from.count, ch_ahead_of(c), dst, &b, st);
+            ch_combine_batch(c, kind, s, s->from.count, ch_loads_ahead(c), dst, &b, st);
 }
 
 #endif /* CH_CELLS_H */

@@ -15,7 +15,7 @@
 /* All PEs have entered the call: their dest may be written. */
 CH_FN chorus_status ch_engine_enter(const struct ch_coll *c, struct ch_lanes g)
 {
-    const uint64_t epoch = ch_epoch(c, g);
+    const uint64_t epoch = ch_next_epoch(c, g);
 
     ch_signal_all(c, CH_WORD_READY, epoch, CH_CREDIT, g);
     return ch_await_all(c, CH_WORD_READY, epoch, g);
@@ -41,10 +41,10 @@ struct ch_engine_copy {
 CH_FN struct ch_engine_copy ch_engine_copy_of(const struct ch_coll *c, size_t src_step,
                                               uint32_t k)
 {
-    const uint32_t peer = ch_after(c, k);
+    const uint32_t peer = ch_pe_after(c, k);
     struct ch_engine_copy copy;
 
-    copy.to = ch_on_peer(c, peer, c->dst + c->me * c->stride);
+    copy.to = ch_peer_address(c, peer, c->dst + c->me * c->stride);
     copy.from = c->src + peer * src_step;
     return copy;
 }

@@ -7,8 +7,8 @@
  * receiver has two slots for messages of the protocol, used in turn. No credits are needed: a
  * PE begins exchange e + 2 after it has received all messages of e + 1, and the other PEs sent
  * these after they had read all messages of e. For this, every PE of the team must take part
- * in every exchange, with messages of the same length (1 byte to a chunk), by ch_give and then
- * one of the other functions.
+ * in every exchange, with messages of the same length (1 byte to a chunk), by ch_exchange_send
+ * and then one of the other functions.
  */
 #ifndef CH_EXCHANGE_H
 #define CH_EXCHANGE_H
@@ -34,11 +34,11 @@ struct ch_contribution {
     int is_sent;   /* and that those of PEs that are not mapped were sent */
 };
 
-CH_FN void ch_contribution_to(const struct ch_coll *c, enum ch_cell kind,
-                              struct ch_contribution *contribution)
+CH_FN void ch_contribution_set_target(const struct ch_coll *c, enum ch_cell kind,
+                                      struct ch_contribution *contribution)
 {
-    const struct ch_pes others = ch_others(c);
-    const uint32_t pe = ch_pe(c, others, contribution->i);
+    const struct ch_pes others = ch_pes_others(c);
+    const uint32_t pe = ch_pes_at(c, others, contribution->i);
 
     contribution->from = contribution->src + pe * contribution->step;
     contribution->to = ch_slots_of(c, kind, pe, c->me);
@@ -57,30 +57,30 @@ CH_FN struct ch_contribution ch_contribution_of(const struct ch_coll *c, enum ch
     contribution.src = src;
     contribution.step = step;
     contribution.bytes = bytes;
-    contribution.turns = ch_turns_of(ch_others(c).count, g);
+    contribution.turns = ch_turns_of(ch_pes_others(c).count, g);
     contribution.i = contribution.turns.first;
     contribution.is_padded = 0;
     contribution.data_bytes = 0;
     contribution.is_lent = 0;
     contribution.is_stored = 0;
     contribution.is_sent = 0;
-    ch_contribution_to(c, kind, &contribution);
+    ch_contribution_set_target(c, kind, &contribution);
     return contribution;
 }
 
-CH_FN int ch_contribution_more(const struct ch_coll *c, enum ch_cell kind,
+CH_FN int ch_contribution_next(const struct ch_coll *c, enum ch_cell kind,
                                struct ch_contribution *contribution)
 {
     ch_batch_next(&contribution->batch);
     if (ch_batch_more(&contribution->batch)) return 1;
     contribution->i += contribution->turns.step;
-    if (contribution->i >= ch_others(c).count) return 0;
-    ch_contribution_to(c, kind, contribution);
+    if (contribution->i >= ch_pes_others(c).count) return 0;
+    ch_contribution_set_target(c, kind, contribution);
     return 1;
 }
 
 /* The part before `end` of `bytes` from `from` on. */
-CH_FN size_t ch_data_before(const char *end, const char *from, size_t bytes)
+CH_FN size_t ch_bytes_before(const char *end, const char *from, size_t bytes)
 {
     return from >= end ? 0 : ch_min((size_t)(end - from), bytes);
 }
@@ -90,8 +90,8 @@ CH_FN void ch_contribution_load(struct ch_value *v, const struct ch_contribution
 {
     if (contribution->is_padded)
         ch_value_load_padded(v, contribution->from,
-                             ch_data_before(contribution->src + contribution->data_bytes,
-                                            contribution->from, contribution->bytes),
+                             ch_bytes_before(contribution->src + contribution->data_bytes,
+                                             contribution->from, contribution->bytes),
                              &contribution->batch);
     else
         ch_value_load(v, contribution->from, &contribution->batch);
@@ -108,36 +108,37 @@ CH_FN void ch_contribution_load_more(struct ch_value *v,
 }
 
 /* Store v as packets or lines, after exchange `last`, unless the call is refused. */
-CH_FN void ch_give_batch(enum ch_cell kind, uint64_t last, uint64_t refused,
-                         const struct ch_value *v, const struct ch_contribution *contribution)
+CH_FN void ch_exchange_send_batch(enum ch_cell kind, uint64_t last, uint64_t refused,
+                                  const struct ch_value *v,
+                                  const struct ch_contribution *contribution)
 {
-    const struct ch_slot slot = ch_slot_at(contribution->to, ch_later(last) + 1);
+    const struct ch_slot slot = ch_slot_at(contribution->to, ch_opaque_after_loads(last) + 1);
 
-    if (ch_later(refused) == 0)
+    if (ch_opaque_after_loads(refused) == 0)
         ch_value_send(kind, slot.memory, v, &contribution->batch, slot.flag);
 }
 
 /* Send all batches; the first is loaded already. That load precedes the loop, since ptxas waits
  * for all loads at the beginning of a loop. */
-CH_FN void ch_give_cells(const struct ch_coll *c, enum ch_cell kind, uint64_t last,
-                         uint64_t refused, struct ch_value *v,
-                         struct ch_contribution contribution)
+CH_FN void ch_exchange_send_cells(const struct ch_coll *c, enum ch_cell kind, uint64_t last,
+                                  uint64_t refused, struct ch_value *v,
+                                  struct ch_contribution contribution)
 {
-    ch_give_batch(kind, last, refused, v, &contribution);
-    while (ch_contribution_more(c, kind, &contribution)) {
+    ch_exchange_send_batch(kind, last, refused, v, &contribution);
+    while (ch_contribution_next(c, kind, &contribution)) {
         ch_contribution_load_more(v, &contribution);
-        ch_give_batch(kind, last, refused, v, &contribution);
+        ch_exchange_send_batch(kind, last, refused, v, &contribution);
     }
 }
 
-CH_FN void ch_give_plain(const struct ch_coll *c, uint64_t last,
-                         const struct ch_contribution *contribution)
+CH_FN void ch_exchange_store_plain(const struct ch_coll *c, uint64_t last,
+                                   const struct ch_contribution *contribution)
 {
-    const struct ch_pes others = ch_others(c);
+    const struct ch_pes others = ch_pes_others(c);
 
     for (uint32_t i = contribution->turns.first; i < others.count;
          i += contribution->turns.step) {
-        const uint32_t pe = ch_pe(c, others, i);
+        const uint32_t pe = ch_pes_at(c, others, i);
         const struct ch_slot_pair slots = ch_slots_of(c, CH_CELL_simple, pe, c->me);
 
         if (contribution->is_lent && !ch_is_mapped(c, pe)) continue;
@@ -154,8 +155,8 @@ CH_FN const char *ch_contribution_at(const struct ch_contribution *contribution,
 }
 
 /* One lane: send a PE that is not mapped its plain data of the exchange after `last`. */
-CH_FN void ch_give_send(const struct ch_coll *c, uint64_t last,
-                        const struct ch_contribution *contribution, uint32_t pe)
+CH_FN void ch_exchange_put(const struct ch_coll *c, uint64_t last,
+                           const struct ch_contribution *contribution, uint32_t pe)
 {
     char *to = ch_slot_at(ch_slots_of(c, CH_CELL_simple, pe, c->me), last + 1).memory;
 
@@ -163,8 +164,8 @@ CH_FN void ch_give_send(const struct ch_coll *c, uint64_t last,
 }
 
 /* One lane: announce it to a PE; if it is not mapped and they were not sent, with the data. */
-CH_FN void ch_give_signal(const struct ch_coll *c, uint64_t last,
-                          const struct ch_contribution *contribution, uint32_t pe)
+CH_FN void ch_exchange_announce(const struct ch_coll *c, uint64_t last,
+                                const struct ch_contribution *contribution, uint32_t pe)
 {
     char *to = ch_slot_at(ch_slots_of(c, CH_CELL_simple, pe, c->me), last + 1).memory;
 
@@ -177,11 +178,11 @@ CH_FN void ch_give_signal(const struct ch_coll *c, uint64_t last,
 
 /* Send each other PE its message, in the next exchange of this protocol, whose number is
  * stored. Sources that are not lent may be reused on return. */
-CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
-                            const struct ch_contribution *contribution, uint64_t *exchange,
-                            struct ch_lanes g)
+CH_FN chorus_status ch_exchange_send(const struct ch_coll *c, enum ch_cell kind,
+                                     const struct ch_contribution *contribution,
+                                     uint64_t *exchange, struct ch_lanes g)
 {
-    const struct ch_pes others = ch_others(c);
+    const struct ch_pes others = ch_pes_others(c);
     struct ch_value v;
     uint64_t last, mark, refused;
     chorus_status st;
@@ -190,26 +191,27 @@ CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
      * wait, the compiler issues all three loads together if that of v is last, and if nothing
      * before it needs the other two. */
     if (kind != CH_CELL_simple && !c->is_due) ch_contribution_load(&v, contribution);
-    last = ch_last(c, kind, g);
-    mark = ch_mark(c);
+    last = ch_last_exchange(c, kind, g);
+    mark = ch_failure_mark(c);
     if (kind != CH_CELL_simple && c->is_due) ch_contribution_load(&v, contribution);
-    refused = mark | (kind == CH_CELL_ll ? ch_later(last) & CH_TAKEN : 0);
+    refused = mark | (kind == CH_CELL_ll ? ch_opaque_after_loads(last) & CH_TAKEN : 0);
     if (kind != CH_CELL_simple)
-        ch_give_cells(c, kind, last, refused, &v, *contribution);
+        ch_exchange_send_cells(c, kind, last, refused, &v, *contribution);
     else if (refused == 0 && !contribution->is_stored)
-        ch_give_plain(c, last, contribution);
-    st = ch_agree_on(c, ch_may_exchange(kind, last, mark), g); /* all lanes have sent */
+        ch_exchange_store_plain(c, last, contribution);
+    st = ch_lanes_agree_on_exchange(c, ch_may_exchange(kind, last, mark),
+                                    g); /* all lanes have sent */
     if (st != CHORUS_OK) return st;
     *exchange = last + 1;
-    ch_last_is(c, kind, last + 1, g);
+    ch_set_last_exchange(c, kind, last + 1, g);
     for (uint32_t i = g.lane; i < others.count; i += g.width) {
-        const uint32_t pe = ch_pe(c, others, i);
+        const uint32_t pe = ch_pes_at(c, others, i);
 
         if (kind == CH_CELL_simple) {
             if (contribution->is_sent)
                 ch_lane_signal(c, pe, CH_WORD_GIVEN, last + 1, CH_DATA);
             else
-                ch_give_signal(c, last, contribution, pe);
+                ch_exchange_announce(c, last, contribution, pe);
         } else {
             ch_notify(c->policy, c->peers[pe].door);
         }
@@ -219,17 +221,18 @@ CH_FN chorus_status ch_give(const struct ch_coll *c, enum ch_cell kind,
 
 /* Begin the next exchange of this protocol without a message: a word announces it to the
  * others. */
-CH_FN chorus_status ch_meet(const struct ch_coll *c, enum ch_cell kind, uint64_t *exchange,
-                            enum ch_sense sense, struct ch_lanes g)
+CH_FN chorus_status ch_exchange_begin_empty(const struct ch_coll *c, enum ch_cell kind,
+                                            uint64_t *exchange, enum ch_sense sense,
+                                            struct ch_lanes g)
 {
-    const uint64_t last = ch_last(c, kind, g);
+    const uint64_t last = ch_last_exchange(c, kind, g);
     const chorus_status st = /* all lanes have read it, and their accesses precede the stores */
-        ch_agree_on(c, ch_may_exchange(kind, last, ch_mark(c)), g);
+        ch_lanes_agree_on_exchange(c, ch_may_exchange(kind, last, ch_failure_mark(c)), g);
 
     if (st != CHORUS_OK) return st;
     *exchange = last + 1;
     ch_lanes_signal_all(c, CH_WORD_MET, last + 1, sense, g);
-    ch_last_is(c, kind, last + 1, g);
+    ch_set_last_exchange(c, kind, last + 1, g);
     return CHORUS_OK;
 }
 
@@ -240,19 +243,19 @@ CH_FN chorus_status ch_gather(const struct ch_coll *c, enum ch_cell kind, uint64
                               struct ch_lanes g)
 {
     /* Not before this PE's messages are sent. */
-    const struct ch_turns turns = ch_turns_of((uint32_t)ch_later(c->n), g);
+    const struct ch_turns turns = ch_turns_of((uint32_t)ch_opaque_after_loads(c->n), g);
     chorus_status st = CHORUS_OK;
 
     for (uint32_t pe = turns.first; pe < c->n; pe += turns.step) {
         const struct ch_slot slot = ch_slot_at(ch_slots_of(c, kind, c->me, pe), exchange);
 
         if (pe == c->me)
-            ch_cells_bypass(kind, own, dst + pe * step, bytes, turns.lanes);
+            ch_cells_copy_plain(kind, own, dst + pe * step, bytes, turns.lanes);
         else
-            ch_cells_empty(c, kind, pe, slot.memory, slot.flag, dst + pe * step, bytes,
-                           turns.lanes, &st);
+            ch_cells_recv(c, kind, pe, slot.memory, slot.flag, dst + pe * step, bytes,
+                          turns.lanes, &st);
     }
-    return ch_agree(st, g); /* all lanes have read the slots */
+    return ch_lanes_agree(st, g); /* all lanes have read the slots */
 }
 
 /* The slot of the exchange in which plain data from a PE arrives. */
@@ -278,7 +281,7 @@ CH_FN chorus_status ch_gather_plain(const struct ch_coll *c, uint64_t exchange, 
         if (!is_lent || from != dst + pe * step)
             ch_copy(dst + pe * step, from, bytes, turns.lanes);
     }
-    return ch_agree(CHORUS_OK, g); /* all lanes have read the slots */
+    return ch_lanes_agree(CHORUS_OK, g); /* all lanes have read the slots */
 }
 
 /* dst = the messages of all PEs, and the data at `own`, combined in PE order. dst may be own.
@@ -287,16 +290,16 @@ CH_FN chorus_status ch_gather_combined(const struct ch_coll *c, enum ch_cell kin
                                        uint64_t exchange, char *dst, const char *own,
                                        size_t bytes, struct ch_lanes g)
 {
-    struct ch_sources sources = {ch_all(c), own, CH_IN_EXCHANGE, exchange, 0, 0};
+    struct ch_sources sources = {ch_pes_all(c), own, CH_IN_EXCHANGE, exchange, 0, 0};
     chorus_status st = CHORUS_OK;
 
     /* Addresses, too, are computed after the wait. */
-    if (kind == CH_CELL_simple) sources.exchange = ch_later(exchange);
+    if (kind == CH_CELL_simple) sources.exchange = ch_opaque_after_loads(exchange);
     if (kind == CH_CELL_simple || CH_INSIDE_KERNELS)
-        sources.own = (const char *)(uintptr_t)ch_later((uintptr_t)own);
-    if (CH_INSIDE_KERNELS) g = ch_lanes_anew(g);
+        sources.own = (const char *)(uintptr_t)ch_opaque_after_loads((uintptr_t)own);
+    if (CH_INSIDE_KERNELS) g = ch_lanes_opaque(g);
     ch_combine(c, kind, &sources, dst, bytes, g, &st);
-    return ch_agree(st, g); /* all lanes have combined the slots */
+    return ch_lanes_agree(st, g); /* all lanes have combined the slots */
 }
 
 /* The data of a call, and its destinations. */
@@ -315,8 +318,8 @@ CH_FN struct ch_contribution ch_exchange_contribution(const struct ch_coll *c,
                                                       const struct ch_exchange *x, size_t at,
                                                       struct ch_lanes g)
 {
-    struct ch_contribution contribution =
-        ch_contribution_of(c, kind, x->src + at, x->src_step, ch_part(c, kind, at), g);
+    struct ch_contribution contribution = ch_contribution_of(c, kind, x->src + at, x->src_step,
+                                                             ch_chunk_bytes_at(c, kind, at), g);
 
     if (kind == CH_CELL_simple) contribution.is_lent = ch_is_lent(c, contribution.bytes);
     return contribution;
@@ -325,11 +328,11 @@ CH_FN struct ch_contribution ch_exchange_contribution(const struct ch_coll *c,
 /* Before and after the wait for messages that are lent: those from PEs that are not mapped may
  * be received directly at dst + p * step. The call's slot of each PE says where its message is.
  */
-CH_FN void ch_gather_post(const struct ch_coll *c, uint64_t exchange, char *dst, size_t step,
-                          size_t bytes, struct ch_lanes g)
+CH_FN void ch_gather_post_receives(const struct ch_coll *c, uint64_t exchange, char *dst,
+                                   size_t step, size_t bytes, struct ch_lanes g)
 {
-    for (uint32_t i = g.lane; i < ch_others(c).count; i += g.width) {
-        const uint32_t pe = ch_pe(c, ch_others(c), i);
+    for (uint32_t i = g.lane; i < ch_pes_others(c).count; i += g.width) {
+        const uint32_t pe = ch_pes_at(c, ch_pes_others(c), i);
         char *slot = ch_plain_slot(c, exchange, pe);
 
         c->slots[pe].memory = slot;
@@ -338,10 +341,11 @@ CH_FN void ch_gather_post(const struct ch_coll *c, uint64_t exchange, char *dst,
     }
 }
 
-CH_FN void ch_gather_posted(const struct ch_coll *c, char *dst, size_t step, struct ch_lanes g)
+CH_FN void ch_gather_check_receives(const struct ch_coll *c, char *dst, size_t step,
+                                    struct ch_lanes g)
 {
-    for (uint32_t i = g.lane; i < ch_others(c).count; i += g.width) {
-        const uint32_t pe = ch_pe(c, ch_others(c), i);
+    for (uint32_t i = g.lane; i < ch_pes_others(c).count; i += g.width) {
+        const uint32_t pe = ch_pes_at(c, ch_pes_others(c), i);
 
         if (c->slots[pe].flag && ch_link_received(c->remotes[pe].link))
             c->slots[pe].memory = dst + pe * step;
@@ -356,9 +360,9 @@ CH_FN chorus_status ch_exchange_await(const struct ch_coll *c, const struct ch_e
     const int is_posted = !x->is_combined && ch_is_lent(c, bytes);
     chorus_status st;
 
-    if (is_posted) ch_gather_post(c, exchange, c->dst + at, x->dst_step, bytes, g);
+    if (is_posted) ch_gather_post_receives(c, exchange, c->dst + at, x->dst_step, bytes, g);
     st = ch_await_all(c, CH_WORD_GIVEN, exchange, g);
-    if (is_posted) ch_gather_posted(c, c->dst + at, x->dst_step, g);
+    if (is_posted) ch_gather_check_receives(c, c->dst + at, x->dst_step, g);
     return st;
 }
 
@@ -380,13 +384,13 @@ CH_FN chorus_status ch_exchange_plain(const struct ch_coll *c, const struct ch_e
     if (st == CHORUS_OK) st = ch_flush_lent(c, bytes, g);
     if (st != CHORUS_OK || at + bytes >= ch_bytes(c)) return st;
     *contribution = ch_exchange_contribution(c, CH_CELL_simple, x, at + bytes, g);
-    ch_give_plain(c, exchange, contribution);
+    ch_exchange_store_plain(c, exchange, contribution);
     contribution->is_stored = 1;
     contribution->is_sent = x->is_combined && !ch_is_all_mapped(c);
     if (!contribution->is_sent) return CHORUS_OK;
     ch_lanes_sync(g); /* all lanes have stored their share */
-    for (uint32_t i = g.lane; i < ch_others(c).count; i += g.width)
-        ch_give_send(c, exchange, contribution, ch_pe(c, ch_others(c), i));
+    for (uint32_t i = g.lane; i < ch_pes_others(c).count; i += g.width)
+        ch_exchange_put(c, exchange, contribution, ch_pes_at(c, ch_pes_others(c), i));
     return CHORUS_OK;
 }
 
@@ -397,7 +401,7 @@ CH_FN chorus_status ch_exchange_chunk(const struct ch_coll *c, enum ch_cell kind
 {
     const size_t bytes = contribution->bytes;
     uint64_t exchange;
-    chorus_status st = ch_give(c, kind, contribution, &exchange, g);
+    chorus_status st = ch_exchange_send(c, kind, contribution, &exchange, g);
 
     if (st == CHORUS_OK && kind == CH_CELL_simple)
         st = ch_exchange_plain(c, x, exchange, at, contribution, g);
@@ -410,7 +414,8 @@ CH_FN chorus_status ch_exchange_chunk(const struct ch_coll *c, enum ch_cell kind
         st = ch_gather(c, kind, exchange, c->dst + at, x->dst_step, x->own + at, bytes, g);
     if (kind != CH_CELL_simple && !CH_INSIDE_KERNELS && st == CHORUS_OK &&
         at + bytes < ch_bytes(c)) {
-        g.lane = (uint32_t)ch_later(g.lane); /* divided anew: what is kept takes registers */
+        g.lane = (uint32_t)ch_opaque_after_loads(
+            g.lane); /* divided anew: what is kept takes registers */
         *contribution = ch_exchange_contribution(c, kind, x, at + bytes, g);
     }
     return st;
@@ -422,7 +427,7 @@ CH_FN chorus_status ch_exchange_all(const struct ch_coll *c, enum ch_cell kind,
 {
     struct ch_contribution contribution = ch_exchange_contribution(c, kind, &x, 0, g);
 
-    ch_begin(
+    ch_wait_previous_call(
         c, (uintptr_t)contribution.from | (uintptr_t)contribution.to.even | contribution.to.odd,
         &contribution.batch);
     /* An empty exchange would not confirm that the others have read theirs. */

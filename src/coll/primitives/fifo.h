@@ -2,11 +2,11 @@
 /*
  * fifo.h: messages through the FIFOs of sync.h, in one of three protocols.
  *
- * ch_send fills cells of the FIFO to each PE of a set; ch_recv and ch_fold read them. Since
- * the cells are in sync memory, a PE may send before the peer has entered the call. A message
- * is at most a chunk. A sender waits for credits, so a PE must not send a peer more than two
- * chunks that the peer can only read after it has sent its own. `kind` is a constant at every
- * call, so only its branch is left after inlining.
+ * ch_send fills cells of the FIFO to each PE of a set; ch_recv and ch_recv_combine read them.
+ * Since the cells are in sync memory, a PE may send before the peer has entered the call. A
+ * message is at most a chunk. A sender waits for credits, so a PE must not send a peer more
+ * than two chunks that the peer can only read after it has sent its own. `kind` is a constant
+ * at every call, so only its branch is left after inlining.
  *
  * In each of the three functions, each PE of the set is assigned to one lane. The lane finds
  * the address of the message, waits for credits or for the message, and stores a slot that all
@@ -33,20 +33,20 @@ CH_FN struct ch_message ch_message_at(const struct ch_coll *c, enum ch_cell kind
     struct ch_message m = ch_message_after(c->peers[owner].sync + c->sync_offset, c->layout,
                                            kind, writer, position, bytes);
 
-    m.flag = ch_tagged(c, m.flag);
+    m.flag = ch_add_tag(c, m.flag);
     return m;
 }
 
 /* The next message of this PE, of `bytes`, to `peer`. */
-CH_FN struct ch_message ch_outgoing(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
-                                    size_t bytes)
+CH_FN struct ch_message ch_next_outgoing(const struct ch_coll *c, enum ch_cell kind,
+                                         uint32_t peer, size_t bytes)
 {
     return ch_message_at(c, kind, peer, c->me, ch_positions_of(c, kind, peer)->sent, bytes);
 }
 
 /* The next message of `bytes` from `peer`. */
-CH_FN struct ch_message ch_incoming(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
-                                    size_t bytes)
+CH_FN struct ch_message ch_next_incoming(const struct ch_coll *c, enum ch_cell kind,
+                                         uint32_t peer, size_t bytes)
 {
     return ch_message_at(c, kind, c->me, peer, ch_positions_of(c, kind, peer)->taken, bytes);
 }
@@ -60,8 +60,9 @@ CH_FN chorus_status ch_wait_for_credits(const struct ch_coll *c, enum ch_cell ki
     chorus_status st;
 
     if (end - positions->freed <= cells) return CHORUS_OK;
-    st = ch_lane_await(c, peer, CH_WORD_TAKEN + kind, end - cells); /* pairs with ch_taken */
-    positions->freed = ch_credit(c, peer, CH_WORD_TAKEN + kind);
+    st = ch_lane_await(c, peer, CH_WORD_TAKEN + kind,
+                       end - cells); /* pairs with ch_credit_sender */
+    positions->freed = ch_read_credit(c, peer, CH_WORD_TAKEN + kind);
     return st;
 }
 
@@ -73,10 +74,10 @@ CH_FN struct ch_slot ch_slot_of(struct ch_message m)
 }
 
 /* One lane: the slot of the next message to `peer`, of `bytes`, once it may be filled. */
-CH_FN chorus_status ch_slot_to(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
-                               size_t bytes, struct ch_slot *slot)
+CH_FN chorus_status ch_await_slot_to(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
+                                     size_t bytes, struct ch_slot *slot)
 {
-    const struct ch_message m = ch_outgoing(c, kind, peer, bytes);
+    const struct ch_message m = ch_next_outgoing(c, kind, peer, bytes);
     const chorus_status st = ch_wait_for_credits(c, kind, peer, m.end);
 
     *slot = ch_slot_of(m);
@@ -86,21 +87,21 @@ CH_FN chorus_status ch_slot_to(const struct ch_coll *c, enum ch_cell kind, uint3
 
 /* One lane: the next message from `peer`, of `bytes`. In the simple protocol, waits for the
  * whole message before any of it is loaded. */
-CH_FN chorus_status ch_slot_from(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
-                                 size_t bytes, struct ch_slot *slot)
+CH_FN chorus_status ch_await_slot_from(const struct ch_coll *c, enum ch_cell kind,
+                                       uint32_t peer, size_t bytes, struct ch_slot *slot)
 {
-    const struct ch_message m = ch_incoming(c, kind, peer, bytes);
+    const struct ch_message m = ch_next_incoming(c, kind, peer, bytes);
 
     *slot = ch_slot_of(m);
     ch_positions_of(c, kind, peer)->taken = m.end;
     if (kind != CH_CELL_simple) return CHORUS_OK;
-    return ch_lane_await(c, peer, CH_WORD_FILLED, m.end); /* pairs with ch_announce */
+    return ch_lane_await(c, peer, CH_WORD_FILLED, m.end); /* pairs with ch_announce_message */
 }
 
 /* One lane: announce that the message of `bytes` to `peer` is in its FIFO or, if it is lent, at
  * `from`. */
-CH_FN void ch_announce(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
-                       const struct ch_slot *slot, const char *from, size_t bytes)
+CH_FN void ch_announce_message(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
+                               const struct ch_slot *slot, const char *from, size_t bytes)
 {
     if (kind == CH_CELL_simple) {
         ch_sync_put_signal(c, peer, slot->memory, from, bytes, CH_WORD_FILLED, slot->end);
@@ -112,8 +113,8 @@ CH_FN void ch_announce(const struct ch_coll *c, enum ch_cell kind, uint32_t peer
 /* One lane: the message from `peer` has been received, and its cells may be filled again. The
  * sender gets a credit after each quarter of a FIFO: seldom enough to cost little, and often
  * enough for two chunks to be in flight. */
-CH_FN void ch_taken(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
-                    const struct ch_slot *slot)
+CH_FN void ch_credit_sender(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
+                            const struct ch_slot *slot)
 {
     struct ch_positions *positions = ch_positions_of(c, kind, peer);
 
@@ -123,55 +124,55 @@ CH_FN void ch_taken(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
 }
 
 /* Store packets or lines into the slots of a set. */
-CH_FN void ch_fill(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
-                   const char *src, size_t step, size_t bytes, struct ch_lanes g)
+CH_FN void ch_fill_slots(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
+                         const char *src, size_t step, size_t bytes, struct ch_lanes g)
 {
     const struct ch_turns turns = ch_turns_of(to.count, g);
 
     for (uint32_t i = turns.first; i < to.count; i += turns.step) {
-        const uint32_t pe = ch_pe(c, to, i);
+        const uint32_t pe = ch_pes_at(c, to, i);
         const struct ch_slot slot = c->slots[i];
 
         if (pe != c->me)
-            ch_cells_fill(kind, slot.memory, slot.flag, src + pe * step, bytes, turns.lanes);
+            ch_cells_send(kind, slot.memory, slot.flag, src + pe * step, bytes, turns.lanes);
     }
 }
 
 /* The same for plain data that is not lent. */
-CH_FN void ch_fill_plain(const struct ch_coll *c, struct ch_pes to, const char *src,
-                         size_t step, size_t bytes, int is_lent, struct ch_lanes g)
+CH_FN void ch_fill_slots_plain(const struct ch_coll *c, struct ch_pes to, const char *src,
+                               size_t step, size_t bytes, int is_lent, struct ch_lanes g)
 {
     for (uint32_t i = 0; i < to.count; i++) {
-        const uint32_t pe = ch_pe(c, to, i);
+        const uint32_t pe = ch_pes_at(c, to, i);
 
         if (pe != c->me && (!is_lent || ch_is_mapped(c, pe)))
             ch_copy(c->slots[i].memory, src + pe * step, bytes, g);
     }
 }
 
-/* ch_send, or ch_lend for lent messages; is_lent: only in the simple protocol. */
+/* ch_send, or ch_send_lent for lent messages; is_lent: only in the simple protocol. */
 CH_FN chorus_status ch_send_as(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
                                const char *src, size_t step, size_t bytes, int is_lent,
                                struct ch_lanes g)
 {
-    chorus_status st = ch_standing(c);
+    chorus_status st = ch_check_not_failed(c);
 
     for (uint32_t i = g.lane; i < to.count && st == CHORUS_OK; i += g.width)
-        if (ch_pe(c, to, i) != c->me)
-            st = ch_slot_to(c, kind, ch_pe(c, to, i), bytes, &c->slots[i]);
-    st = ch_agree(st, g); /* all slots are set */
+        if (ch_pes_at(c, to, i) != c->me)
+            st = ch_await_slot_to(c, kind, ch_pes_at(c, to, i), bytes, &c->slots[i]);
+    st = ch_lanes_agree(st, g); /* all slots are set */
     if (st != CHORUS_OK) return st;
     if (kind == CH_CELL_simple)
-        ch_fill_plain(c, to, src, step, bytes, is_lent, g);
+        ch_fill_slots_plain(c, to, src, step, bytes, is_lent, g);
     else
-        ch_fill(c, kind, to, src, step, bytes, g);
+        ch_fill_slots(c, kind, to, src, step, bytes, g);
     ch_lanes_sync(g); /* all lanes have stored their share */
     for (uint32_t i = g.lane; i < to.count; i += g.width) {
-        const uint32_t pe = ch_pe(c, to, i);
+        const uint32_t pe = ch_pes_at(c, to, i);
 
         if (pe != c->me)
-            ch_announce(c, kind, pe, &c->slots[i],
-                        is_lent ? src + pe * step : c->slots[i].memory, bytes);
+            ch_announce_message(c, kind, pe, &c->slots[i],
+                                is_lent ? src + pe * step : c->slots[i].memory, bytes);
     }
     return CHORUS_OK;
 }
@@ -194,9 +195,9 @@ CH_FN chorus_status ch_pack_begin(const struct ch_coll *c, uint32_t peer, size_t
     chorus_status st = CHORUS_OK;
 
     ch_lanes_sync(g); /* lane 0 has stored `sent`, and all lanes have read the slots */
-    *m = ch_outgoing(c, CH_CELL_simple, peer, bytes);
+    *m = ch_next_outgoing(c, CH_CELL_simple, peer, bytes);
     if (g.lane == 0) st = ch_wait_for_credits(c, CH_CELL_simple, peer, m->end);
-    return ch_agree(st, g);
+    return ch_lanes_agree(st, g);
 }
 
 CH_FN void ch_pack_end(const struct ch_coll *c, uint32_t peer, size_t bytes,
@@ -204,14 +205,14 @@ CH_FN void ch_pack_end(const struct ch_coll *c, uint32_t peer, size_t bytes,
 {
     ch_lanes_sync(g); /* all lanes have stored their share */
     if (g.lane != 0) return;
-    /* Pairs with ch_slot_from. */
+    /* Pairs with ch_await_slot_from. */
     ch_sync_put_signal(c, peer, m->memory, m->memory, bytes, CH_WORD_FILLED, m->end);
     ch_positions_of(c, CH_CELL_simple, peer)->sent = m->end;
 }
 
 /* The same message to each PE of the set. src must not change before ch_flush_lent. */
-CH_FN chorus_status ch_lend(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
-                            const char *src, size_t bytes, struct ch_lanes g)
+CH_FN chorus_status ch_send_lent(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
+                                 const char *src, size_t bytes, struct ch_lanes g)
 {
     const int is_lent = kind == CH_CELL_simple && ch_is_lent(c, bytes);
 
@@ -219,37 +220,39 @@ CH_FN chorus_status ch_lend(const struct ch_coll *c, enum ch_cell kind, struct c
 }
 
 /* All lanes: slots for the next messages from the set. The slot of this PE does not change. */
-CH_FN chorus_status ch_expect(const struct ch_coll *c, enum ch_cell kind, struct ch_pes from,
-                              size_t bytes, struct ch_lanes g)
+CH_FN chorus_status ch_await_messages(const struct ch_coll *c, enum ch_cell kind,
+                                      struct ch_pes from, size_t bytes, struct ch_lanes g)
 {
-    chorus_status st = ch_standing(c);
+    chorus_status st = ch_check_not_failed(c);
 
     for (uint32_t i = g.lane; i < from.count && st == CHORUS_OK; i += g.width)
-        if (ch_pe(c, from, i) != c->me)
-            st = ch_slot_from(c, kind, ch_pe(c, from, i), bytes, &c->slots[i]);
-    return ch_agree(st, g); /* all slots are set */
+        if (ch_pes_at(c, from, i) != c->me)
+            st = ch_await_slot_from(c, kind, ch_pes_at(c, from, i), bytes, &c->slots[i]);
+    return ch_lanes_agree(st, g); /* all slots are set */
 }
 
 /* All lanes: the messages of the set have been received. */
-CH_FN chorus_status ch_release(const struct ch_coll *c, enum ch_cell kind, struct ch_pes from,
-                               chorus_status st, struct ch_lanes g)
+CH_FN chorus_status ch_release_slots(const struct ch_coll *c, enum ch_cell kind,
+                                     struct ch_pes from, chorus_status st, struct ch_lanes g)
 {
-    st = ch_agree(st, g); /* all lanes have read the cells */
+    st = ch_lanes_agree(st, g); /* all lanes have read the cells */
     for (uint32_t i = g.lane; i < from.count && st == CHORUS_OK; i += g.width)
-        if (ch_pe(c, from, i) != c->me) ch_taken(c, kind, ch_pe(c, from, i), &c->slots[i]);
+        if (ch_pes_at(c, from, i) != c->me)
+            ch_credit_sender(c, kind, ch_pes_at(c, from, i), &c->slots[i]);
     return st;
 }
 
-/* One lane: ch_slot_from for a message to dst. A long one from a peer that is not mapped may be
- * received directly at dst; dst is the slot then. */
-CH_FN chorus_status ch_slot_into(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
-                                 char *dst, size_t bytes, struct ch_slot *slot)
+/* One lane: ch_await_slot_from for a message to dst. A long one from a peer that is not mapped
+ * may be received directly at dst; dst is the slot then. */
+CH_FN chorus_status ch_await_slot_into(const struct ch_coll *c, enum ch_cell kind,
+                                       uint32_t peer, char *dst, size_t bytes,
+                                       struct ch_slot *slot)
 {
-    const int is_posted = kind == CH_CELL_simple && ch_is_lent(c, bytes) &&
-                          !ch_is_mapped(c, peer) &&
-                          ch_link_receive(c->remotes[peer].link,
-                                          ch_incoming(c, kind, peer, bytes).memory, dst, bytes);
-    const chorus_status st = ch_slot_from(c, kind, peer, bytes, slot);
+    const int is_posted =
+        kind == CH_CELL_simple && ch_is_lent(c, bytes) && !ch_is_mapped(c, peer) &&
+        ch_link_receive(c->remotes[peer].link, ch_next_incoming(c, kind, peer, bytes).memory,
+                        dst, bytes);
+    const chorus_status st = ch_await_slot_from(c, kind, peer, bytes, slot);
 
     if (is_posted && ch_link_received(c->remotes[peer].link)) slot->memory = dst;
     return st;
@@ -260,35 +263,36 @@ CH_FN chorus_status ch_slot_into(const struct ch_coll *c, enum ch_cell kind, uin
 CH_FN chorus_status ch_recv(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                             char *dst, size_t bytes, struct ch_lanes g)
 {
-    const struct ch_pes from = ch_only(peer);
-    chorus_status st = ch_standing(c);
+    const struct ch_pes from = ch_pes_one(peer);
+    chorus_status st = ch_check_not_failed(c);
 
     if (kind == CH_CELL_simple && ch_is_lent(c, bytes))
         ch_lanes_sync(g); /* other lanes' accesses to dst precede the stores there */
     if (g.lane == 0 && st == CHORUS_OK)
-        st = ch_slot_into(c, kind, peer, dst, bytes, &c->slots[0]);
-    st = ch_agree(st, g); /* the slot is there */
+        st = ch_await_slot_into(c, kind, peer, dst, bytes, &c->slots[0]);
+    st = ch_lanes_agree(st, g); /* the slot is there */
     if (st != CHORUS_OK) return st;
     if (kind == CH_CELL_simple)
         ch_copy(dst, c->slots[0].memory, bytes, g);
     else
-        ch_cells_empty(c, kind, peer, c->slots[0].memory, c->slots[0].flag, dst, bytes, g, &st);
-    return ch_release(c, kind, from, st, g);
+        ch_cells_recv(c, kind, peer, c->slots[0].memory, c->slots[0].flag, dst, bytes, g, &st);
+    return ch_release_slots(c, kind, from, st, g);
 }
 
 /*
  * dst = the set's data combined in its order: `own` for this PE, which is in the set, and the
  * next message from each of the others. dst may be own.
  */
-CH_FN chorus_status ch_fold(const struct ch_coll *c, enum ch_cell kind, struct ch_pes from,
-                            char *dst, const char *own, size_t bytes, struct ch_lanes g)
+CH_FN chorus_status ch_recv_combine(const struct ch_coll *c, enum ch_cell kind,
+                                    struct ch_pes from, char *dst, const char *own,
+                                    size_t bytes, struct ch_lanes g)
 {
     const struct ch_sources sources = {from, own, CH_IN_SLOTS, 0, 0, 0};
-    chorus_status st = ch_expect(c, kind, from, bytes, g);
+    chorus_status st = ch_await_messages(c, kind, from, bytes, g);
 
     if (st != CHORUS_OK) return st;
     ch_combine(c, kind, &sources, dst, bytes, g, &st);
-    return ch_release(c, kind, from, st, g);
+    return ch_release_slots(c, kind, from, st, g);
 }
 
 /* --- messages that are forwarded around the team from PE to PE ---------------------------- */
@@ -300,14 +304,14 @@ CH_FN chorus_status ch_fold(const struct ch_coll *c, enum ch_cell kind, struct c
  */
 #define CH_LEGS 2u
 
-CH_FN uint32_t ch_next(const struct ch_coll *c)
+CH_FN uint32_t ch_next_pe(const struct ch_coll *c)
 {
-    return ch_after(c, 1);
+    return ch_pe_after(c, 1);
 }
 
-CH_FN uint32_t ch_prev(const struct ch_coll *c)
+CH_FN uint32_t ch_prev_pe(const struct ch_coll *c)
 {
-    return ch_after(c, c->n - 1);
+    return ch_pe_after(c, c->n - 1);
 }
 
 /* Largest number of bytes that are forwarded together. */
@@ -333,23 +337,23 @@ CH_FN struct ch_half ch_half_of(const struct ch_coll *c, size_t bytes, uint32_t 
 
 /* dst = the next message of `bytes` from the previous PE, combined with `own`. dst may be
  * own. */
-CH_FN chorus_status ch_fold_relay(const struct ch_coll *c, char *dst, const char *own,
-                                  size_t bytes, struct ch_lanes g)
+CH_FN chorus_status ch_recv_combine_prev(const struct ch_coll *c, char *dst, const char *own,
+                                         size_t bytes, struct ch_lanes g)
 {
-    const struct ch_pes two = {ch_prev(c), 1, 2}; /* and this PE */
+    const struct ch_pes two = {ch_prev_pe(c), 1, 2}; /* and this PE */
 
-    return ch_fold(c, CH_CELL_simple, two, dst, own, bytes, g);
+    return ch_recv_combine(c, CH_CELL_simple, two, dst, own, bytes, g);
 }
 
 /* The same, combined directly into the FIFO to the next PE: a ch_send of the result. */
-CH_FN chorus_status ch_fold_on(const struct ch_coll *c, const char *own, size_t bytes,
-                               struct ch_lanes g)
+CH_FN chorus_status ch_recv_combine_send(const struct ch_coll *c, const char *own, size_t bytes,
+                                         struct ch_lanes g)
 {
-    const uint32_t next = ch_next(c);
+    const uint32_t next = ch_next_pe(c);
     struct ch_message m;
     chorus_status st = ch_pack_begin(c, next, bytes, &m, g);
 
-    if (st == CHORUS_OK) st = ch_fold_relay(c, m.memory, own, bytes, g);
+    if (st == CHORUS_OK) st = ch_recv_combine_prev(c, m.memory, own, bytes, g);
     if (st != CHORUS_OK) return st;
     ch_pack_end(c, next, bytes, &m, g);
     return CHORUS_OK;

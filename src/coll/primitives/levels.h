@@ -15,8 +15,8 @@
 #include "coll/shape_nodes.h"
 
 /* A call on `child`, with blocks of `count` elements. Its root is the child's PE 0. */
-CH_FN struct ch_coll ch_call_on(const struct ch_coll *c, const struct ch_child *child,
-                                char *dst, const char *src, size_t count)
+CH_FN struct ch_coll ch_coll_on_child(const struct ch_coll *c, const struct ch_child *child,
+                                      char *dst, const char *src, size_t count)
 {
     const size_t cta = c->sync_offset / c->layout->dup_bytes;
     struct ch_dup *dup = &child->dups[cta];
@@ -43,14 +43,14 @@ CH_FN struct ch_coll ch_call_on(const struct ch_coll *c, const struct ch_child *
 }
 
 /* The same for the whole call, on the PEs of this host or of this PE's rail. */
-CH_FN struct ch_coll ch_on_node(const struct ch_coll *c)
+CH_FN struct ch_coll ch_coll_on_node(const struct ch_coll *c)
 {
-    return ch_call_on(c, &c->levels->node, c->dst, c->src, c->count);
+    return ch_coll_on_child(c, &c->levels->node, c->dst, c->src, c->count);
 }
 
-CH_FN struct ch_coll ch_on_rail(const struct ch_coll *c)
+CH_FN struct ch_coll ch_coll_on_rail(const struct ch_coll *c)
 {
-    return ch_call_on(c, &c->levels->rail, c->dst, c->src, c->count);
+    return ch_coll_on_child(c, &c->levels->rail, c->dst, c->src, c->count);
 }
 
 /* The PE of host `node` on rail `rail`: the one of this number or, where there are fewer PEs,
@@ -63,7 +63,7 @@ CH_FN uint32_t ch_rail_pe(const struct ch_coll *c, uint32_t node, uint32_t rail)
 }
 
 /* The PE of host `node` on this PE's own rail. */
-CH_FN uint32_t ch_counterpart(const struct ch_coll *c, uint32_t node)
+CH_FN uint32_t ch_rail_pe_on_host(const struct ch_coll *c, uint32_t node)
 {
     return ch_rail_pe(c, node, c->levels->node.me);
 }
@@ -78,15 +78,15 @@ CH_FN chorus_status ch_signal_and_await(const struct ch_coll *c, uint32_t word, 
 }
 
 /* alltoall within a host, whose PEs make the call `node`: this PE's blocks to their dest. */
-CH_FN void ch_blocks_within(const struct ch_coll *c, const struct ch_coll *node,
-                            struct ch_lanes g)
+CH_FN void ch_store_blocks_on_host(const struct ch_coll *c, const struct ch_coll *node,
+                                   struct ch_lanes g)
 {
     char *mine = c->dst + c->me * c->stride;
 
     for (uint32_t k = 0; k < node->n; k++) {
-        const uint32_t pe = node->pes[ch_after(node, k)];
+        const uint32_t pe = node->pes[ch_pe_after(node, k)];
 
-        ch_copy(ch_on_peer(c, pe, mine), c->src + pe * c->stride, ch_bytes(c), g);
+        ch_copy(ch_peer_address(c, pe, mine), c->src + pe * c->stride, ch_bytes(c), g);
     }
 }
 
@@ -95,20 +95,21 @@ CH_FN void ch_blocks_within(const struct ch_coll *c, const struct ch_coll *node,
 /* A message to another host costs its sender the most: it goes through a system call. Where a
  * host has messages for several hosts, its gateways therefore send one each. */
 
-/* On the PEs of one host: PEs 0 .. tellers - 1 have come this far, and PEs 0 .. hearers - 1
+/* On the PEs of one host: PEs 0 .. senders - 1 have come this far, and PEs 0 .. receivers - 1
  * wait for all of these. */
-CH_FN chorus_status ch_hand_over(const struct ch_coll *node, uint32_t tellers, uint32_t hearers,
-                                 uint64_t epoch, enum ch_sense sense, struct ch_lanes g)
+CH_FN chorus_status ch_signal_and_await_on_node(const struct ch_coll *node, uint32_t senders,
+                                                uint32_t receivers, uint64_t epoch,
+                                                enum ch_sense sense, struct ch_lanes g)
 {
     chorus_status st = CHORUS_OK;
 
     ch_lanes_sync(g); /* what any lane has heard precedes the stores below */
-    for (uint32_t pe = g.lane; node->me < tellers && pe < hearers; pe += g.width)
+    for (uint32_t pe = g.lane; node->me < senders && pe < receivers; pe += g.width)
         if (pe != node->me) ch_lane_signal(node, pe, CH_WORD_READY, epoch, sense);
-    for (uint32_t pe = g.lane; node->me < hearers && pe < tellers && st == CHORUS_OK;
+    for (uint32_t pe = g.lane; node->me < receivers && pe < senders && st == CHORUS_OK;
          pe += g.width)
         if (pe != node->me) st = ch_lane_await(node, pe, CH_WORD_READY, epoch);
-    return ch_agree(st, g);
+    return ch_lanes_agree(st, g);
 }
 
 /* --- a message to all hosts, by ch_nomial_span with k = least + 1 ------------------------- */
@@ -140,9 +141,10 @@ CH_FN chorus_status ch_nomial_send(const struct ch_coll *rail, uint32_t position
     for (uint64_t span = ch_nomial_span(position, rail->n, k) / k; span > 0 && st == CHORUS_OK;
          span /= k)
         if (position + turn * span < rail->n)
-            st = ch_lend(rail, CH_CELL_simple,
-                         ch_only(ch_host_at(rail->root, position + turn * span, rail->n)), from,
-                         bytes, g);
+            st = ch_send_lent(
+                rail, CH_CELL_simple,
+                ch_pes_one(ch_host_at(rail->root, position + turn * span, rail->n)), from,
+                bytes, g);
     return st;
 }
 
@@ -170,9 +172,9 @@ CH_FN uint32_t ch_host_root(const struct ch_coll *c, uint32_t position)
 }
 
 /* This PE's rail, with the PE on the root's host as its root. */
-CH_FN struct ch_coll ch_host_rail(const struct ch_coll *c)
+CH_FN struct ch_coll ch_coll_on_root_rail(const struct ch_coll *c)
 {
-    struct ch_coll rail = ch_on_rail(c);
+    struct ch_coll rail = ch_coll_on_rail(c);
 
     rail.root = c->levels->nodes.node[c->root];
     return rail;
@@ -182,7 +184,7 @@ CH_FN struct ch_coll ch_host_rail(const struct ch_coll *c)
 CH_FN chorus_status ch_host_receive(const struct ch_coll *c, uint32_t position, char *dst,
                                     size_t bytes, struct ch_lanes g)
 {
-    const struct ch_coll rail = ch_host_rail(c);
+    const struct ch_coll rail = ch_coll_on_root_rail(c);
 
     return ch_nomial_receive(&rail, position, c->levels->nodes.least + 1, dst, bytes, g);
 }
@@ -192,7 +194,7 @@ CH_FN chorus_status ch_host_receive(const struct ch_coll *c, uint32_t position, 
 CH_FN chorus_status ch_host_send(const struct ch_coll *c, uint32_t position, const char *from,
                                  size_t bytes, struct ch_lanes g)
 {
-    const struct ch_coll rail = ch_host_rail(c);
+    const struct ch_coll rail = ch_coll_on_root_rail(c);
     const uint32_t least = c->levels->nodes.least, local = c->levels->node.me;
 
     if (local >= least) return CHORUS_OK;

@@ -3,10 +3,10 @@
  * primitives.h: the primitives that algorithms are written in: signals, waits, copies of one
  * chunk, over exec.h.
  *
- * Signals: ch_epoch gives the number of a call on a duplicate; ch_signal stores an epoch in a
- * word of a peer, ch_await waits for one. All lanes must call each of these functions in the
- * same order. Every wait returns a status that is equal on all lanes; if it is not CHORUS_OK,
- * the team is unusable, and the algorithm returns it.
+ * Signals: ch_next_epoch gives the number of a call on a duplicate; ch_signal stores an epoch
+ * in a word of a peer, ch_await waits for one. All lanes must call each of these functions in
+ * the same order. Every wait returns a status that is equal on all lanes; if it is not
+ * CHORUS_OK, the team is unusable, and the algorithm returns it.
  */
 #ifndef CH_PRIMITIVES_H
 #define CH_PRIMITIVES_H
@@ -16,19 +16,19 @@
 #include "coll/shape.h"
 
 /* The bytes of a block from byte `at` on that one message carries: a chunk, or the rest. */
-CH_FN size_t ch_part(const struct ch_coll *c, enum ch_cell kind, size_t at)
+CH_FN size_t ch_chunk_bytes_at(const struct ch_coll *c, enum ch_cell kind, size_t at)
 {
     return ch_min(c->layout->chunk_bytes[kind], ch_bytes(c) - at);
 }
 
 /* May this call send? Not after an earlier one has failed. */
-CH_FN chorus_status ch_standing(const struct ch_coll *c)
+CH_FN chorus_status ch_check_not_failed(const struct ch_coll *c)
 {
-    return ch_mark(c) == 0 ? CHORUS_OK : CHORUS_ERR_ABORTED;
+    return ch_failure_mark(c) == 0 ? CHORUS_OK : CHORUS_ERR_ABORTED;
 }
 
-/* May a call that has read `mark` (ch_mark) begin the exchange after `last`? Not while a call
- * inside a kernel uses the team. */
+/* May a call that has read `mark` (ch_failure_mark) begin the exchange after `last`? Not while
+ * a call inside a kernel uses the team. */
 CH_FN chorus_status ch_may_exchange(enum ch_cell kind, uint64_t last, uint64_t mark)
 {
     const int is_taken = kind == CH_CELL_ll && (last & CH_TAKEN) != 0;
@@ -39,7 +39,7 @@ CH_FN chorus_status ch_may_exchange(enum ch_cell kind, uint64_t last, uint64_t m
 
 /* The first of `count` epochs of this call on the duplicate: 1, 2, ... equal on every PE. A
  * call uses this once; it has several epochs if one word announces several events in turn. */
-CH_FN uint64_t ch_epochs(const struct ch_coll *c, uint64_t count, struct ch_lanes g)
+CH_FN uint64_t ch_next_epochs(const struct ch_coll *c, uint64_t count, struct ch_lanes g)
 {
     const uint64_t last = *c->epoch;
 
@@ -48,9 +48,9 @@ CH_FN uint64_t ch_epochs(const struct ch_coll *c, uint64_t count, struct ch_lane
     return last + 1;
 }
 
-CH_FN uint64_t ch_epoch(const struct ch_coll *c, struct ch_lanes g)
+CH_FN uint64_t ch_next_epoch(const struct ch_coll *c, struct ch_lanes g)
 {
-    return ch_epochs(c, 1, g);
+    return ch_next_epochs(c, 1, g);
 }
 
 CH_FN uint64_t *ch_word_at(const struct ch_coll *c, uint32_t owner, uint32_t word,
@@ -64,7 +64,7 @@ CH_FN uint64_t *ch_word_at(const struct ch_coll *c, uint32_t owner, uint32_t wor
 CH_FN void ch_lane_signal(const struct ch_coll *c, uint32_t peer, uint32_t word, uint64_t value,
                           enum ch_sense sense)
 {
-    const uint64_t tagged = ch_tagged(c, value);
+    const uint64_t tagged = ch_add_tag(c, value);
 
     if (!ch_is_mapped(c, peer)) {
         const struct ch_remote *remote = &c->remotes[peer];
@@ -102,7 +102,7 @@ CH_FN void ch_sync_put_signal(const struct ch_coll *c, uint32_t peer, char *memo
     ch_link_post_signal(
         remote->link, memory + remote->sync, from, bytes,
         (uint64_t *)(void *)((char *)ch_word_at(c, peer, word, c->me) + remote->sync),
-        ch_tagged(c, value), CH_DATA);
+        ch_add_tag(c, value), CH_DATA);
 }
 
 /* Is a message of this number of bytes sent directly from its source to peers that are not
@@ -118,9 +118,9 @@ CH_FN void ch_put(const struct ch_coll *c, uint32_t peer, char *at, const char *
                   size_t bytes, struct ch_lanes g)
 {
     if (ch_is_mapped(c, peer))
-        ch_copy(ch_on_peer(c, peer, at), src, bytes, g);
+        ch_copy(ch_peer_address(c, peer, at), src, bytes, g);
     else if (g.lane == 0)
-        ch_link_post(c->remotes[peer].link, ch_on_peer(c, peer, at), src, bytes);
+        ch_link_post(c->remotes[peer].link, ch_peer_address(c, peer, at), src, bytes);
 }
 
 /* All lanes: store `value` in this PE's `word` on `peer`. All earlier stores of all lanes are
@@ -137,7 +137,7 @@ CH_FN void ch_lanes_signal_all(const struct ch_coll *c, uint32_t word, uint64_t 
                                enum ch_sense sense, struct ch_lanes g)
 {
     for (uint32_t k = 1 + g.lane; k < c->n; k += g.width)
-        ch_lane_signal(c, ch_after(c, k), word, value, sense);
+        ch_lane_signal(c, ch_pe_after(c, k), word, value, sense);
 }
 
 /* ch_signal to every other PE. */
@@ -154,14 +154,14 @@ CH_FN void ch_signal_all(const struct ch_coll *c, uint32_t word, uint64_t value,
 CH_FN chorus_status ch_lane_await_at(const struct ch_coll *c, uint32_t writer, uint32_t word,
                                      const uint64_t *at, uint64_t least)
 {
-    const uint64_t expected = ch_tagged(c, least);
+    const uint64_t expected = ch_add_tag(c, least);
     uint64_t found;
     chorus_status st = ch_word_await(c->policy, at, least << CH_TAG_BITS, &found);
 
     if (st == CHORUS_OK && word < CH_WORD_TAKEN && ch_differs_in_tag(found, expected) &&
         ch_differs_in_tag(ch_word_load(at), expected))
         st = CHORUS_ERR_ARG;
-    if (st != CHORUS_OK) ch_note_late(c, writer);
+    if (st != CHORUS_OK) ch_record_late_peer(c, writer);
     return st;
 }
 
@@ -173,14 +173,14 @@ CH_FN chorus_status ch_lane_await(const struct ch_coll *c, uint32_t peer, uint32
 }
 
 /* The value of a credit of `peer`, as this PE sees it now. */
-CH_FN uint64_t ch_credit(const struct ch_coll *c, uint32_t peer, uint32_t word)
+CH_FN uint64_t ch_read_credit(const struct ch_coll *c, uint32_t peer, uint32_t word)
 {
-    return ch_untagged(ch_word_load(ch_word_at(c, c->me, word, peer)));
+    return ch_remove_tag(ch_word_load(ch_word_at(c, c->me, word, peer)));
 }
 
 /* Synchronises the lanes, and returns the same status on all of them: the first failure, if any
  * lane has one. */
-CH_FN chorus_status ch_agree(chorus_status st, struct ch_lanes g)
+CH_FN chorus_status ch_lanes_agree(chorus_status st, struct ch_lanes g)
 {
     if (!ch_lanes_any(g, st != CHORUS_OK)) return CHORUS_OK;
     if (ch_lanes_any(g, st == CHORUS_ERR_ABORTED)) return CHORUS_ERR_ABORTED;
@@ -190,9 +190,10 @@ CH_FN chorus_status ch_agree(chorus_status st, struct ch_lanes g)
 
 /* The same for a status that depends on the number of the last exchange; inside kernels one
  * lane has read that number for all. */
-CH_FN chorus_status ch_agree_on(const struct ch_coll *c, chorus_status st, struct ch_lanes g)
+CH_FN chorus_status ch_lanes_agree_on_exchange(const struct ch_coll *c, chorus_status st,
+                                               struct ch_lanes g)
 {
-    if (c->is_known == 0) return ch_agree(st, g);
+    if (c->is_known == 0) return ch_lanes_agree(st, g);
     ch_lanes_sync(g);
     return st;
 }
@@ -205,9 +206,9 @@ CH_FN chorus_status ch_flush(const struct ch_coll *c, struct ch_lanes g)
 
     if (ch_is_all_mapped(c)) return CHORUS_OK;
     for (uint32_t k = 1; k < c->n && g.lane == 0 && st == CHORUS_OK; k++)
-        if (!ch_is_mapped(c, ch_after(c, k)))
-            st = ch_link_flush(c->remotes[ch_after(c, k)].link);
-    return ch_agree(st, g);
+        if (!ch_is_mapped(c, ch_pe_after(c, k)))
+            st = ch_link_flush(c->remotes[ch_pe_after(c, k)].link);
+    return ch_lanes_agree(st, g);
 }
 
 /* The same for messages of up to this number of bytes. */
@@ -222,7 +223,7 @@ CH_FN chorus_status ch_flush_lent(const struct ch_coll *c, size_t bytes, struct 
 CH_FN chorus_status ch_await(const struct ch_coll *c, uint32_t peer, uint32_t word,
                              uint64_t least, struct ch_lanes g)
 {
-    return ch_agree(g.lane == 0 ? ch_lane_await(c, peer, word, least) : CHORUS_OK, g);
+    return ch_lanes_agree(g.lane == 0 ? ch_lane_await(c, peer, word, least) : CHORUS_OK, g);
 }
 
 /* ch_await from every other PE. */
@@ -232,8 +233,8 @@ CH_FN chorus_status ch_await_all(const struct ch_coll *c, uint32_t word, uint64_
     chorus_status st = CHORUS_OK;
 
     for (uint32_t k = 1 + g.lane; k < c->n && st == CHORUS_OK; k += g.width)
-        st = ch_lane_await(c, ch_after(c, k), word, least);
-    return ch_agree(st, g);
+        st = ch_lane_await(c, ch_pe_after(c, k), word, least);
+    return ch_lanes_agree(st, g);
 }
 
 /* Does the PE at distance j * span take part in a round of dissemination? */
@@ -260,7 +261,7 @@ CH_FN chorus_status ch_disseminate(const struct ch_coll *c, uint32_t word, uint6
                            sense); /* awaited below */
         for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j) && st == CHORUS_OK; j += g.width)
             st = ch_lane_await(c, ch_behind(c->me, c->n, c->radix, j * span), word, value);
-        st = ch_agree(st, g);
+        st = ch_lanes_agree(st, g);
         if (st != CHORUS_OK) return st;
     }
     return CHORUS_OK;
@@ -276,22 +277,22 @@ enum ch_reach_of { CH_TO_ME, CH_TO_ALL };
 CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
                           enum ch_reach_of to, struct ch_lanes g)
 {
-    for (struct ch_batch b = ch_batch_first(ch_plain_of(c), dst, bytes, g); ch_batch_more(&b);
+    for (struct ch_batch b = ch_batch_first(ch_plain_kind(c), dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
         struct ch_value v[CH_AHEAD];
         struct ch_accumulator acc;
 
-        for (uint32_t pe = 0; pe < c->n; pe += ch_ahead_of(c)) {
+        for (uint32_t pe = 0; pe < c->n; pe += ch_loads_ahead(c)) {
             CH_EACH_AHEAD (u)
-                if (u < ch_ahead_of(c) && pe + u < c->n)
-                    ch_value_load(&v[u], ch_on_peer(c, pe + u, src), &b);
+                if (u < ch_loads_ahead(c) && pe + u < c->n)
+                    ch_value_load(&v[u], ch_peer_address(c, pe + u, src), &b);
             ch_acc_add(c, &acc, pe == 0, v, c->n - pe, &b);
         }
         ch_value_stage(&v[0], dst, &b);
-        ch_acc_last(c, &v[0], &acc, &b);
+        ch_acc_to_value(c, &v[0], &acc, &b);
         ch_value_store(dst, &v[0], &b);
         for (uint32_t k = 1; k < c->n && to == CH_TO_ALL; k++)
-            ch_value_store(ch_on_peer(c, ch_after(c, k), dst), &v[0], &b);
+            ch_value_store(ch_peer_address(c, ch_pe_after(c, k), dst), &v[0], &b);
     }
 }
 
@@ -306,14 +307,14 @@ CH_FN void ch_combine_slots(const struct ch_coll *c, char *dst, uint32_t count, 
         struct ch_value v[CH_AHEAD];
         struct ch_accumulator acc;
 
-        for (uint32_t i = 0; i < count; i += ch_ahead_of(c)) {
+        for (uint32_t i = 0; i < count; i += ch_loads_ahead(c)) {
             CH_EACH_AHEAD (u)
-                if (u < ch_ahead_of(c) && i + u < count)
+                if (u < ch_loads_ahead(c) && i + u < count)
                     ch_value_load(&v[u], c->slots[i + u].memory, &b);
             ch_acc_add(c, &acc, i == 0, v, count - i, &b);
         }
         ch_value_stage(&v[0], dst, &b);
-        ch_acc_last(c, &v[0], &acc, &b);
+        ch_acc_to_value(c, &v[0], &acc, &b);
         ch_value_store(dst, &v[0], &b);
     }
 }
@@ -323,15 +324,16 @@ CH_FN void ch_store_all(const struct ch_coll *c, char *dst, const char *src, siz
                         struct ch_lanes g)
 {
     for (uint32_t k = 1; k < c->n && !ch_is_all_mapped(c); k++)
-        if (!ch_is_mapped(c, ch_after(c, k))) ch_put(c, ch_after(c, k), dst, src, bytes, g);
+        if (!ch_is_mapped(c, ch_pe_after(c, k)))
+            ch_put(c, ch_pe_after(c, k), dst, src, bytes, g);
     for (struct ch_batch b = ch_batch_first(CH_PLAIN, dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
         struct ch_value v;
 
         ch_value_load(&v, src, &b);
         for (uint32_t k = !ch_is_all_mapped(c) && dst == src; k < c->n; k++)
-            if (ch_is_mapped(c, ch_after(c, k)))
-                ch_value_store(ch_on_peer(c, ch_after(c, k), dst), &v, &b);
+            if (ch_is_mapped(c, ch_pe_after(c, k)))
+                ch_value_store(ch_peer_address(c, ch_pe_after(c, k), dst), &v, &b);
     }
 }
 
@@ -340,14 +342,14 @@ CH_FN void ch_store_all(const struct ch_coll *c, char *dst, const char *src, siz
  * go from the last to the first. The caches still hold what the call before read and wrote
  * last, and programs use buffers again.
  */
-CH_FN size_t ch_at_in_turn(uint64_t epoch, size_t bytes, size_t done, size_t part)
+CH_FN size_t ch_alternating_offset(uint64_t epoch, size_t bytes, size_t done, size_t part)
 {
     return epoch % 2 != 0 ? bytes - done - part : done;
 }
 
 /* ch_store_all of the call's source, by such parts. A network gets the whole block at once. */
-CH_FN void ch_store_all_in_turn(const struct ch_coll *c, char *dst, uint64_t epoch,
-                                struct ch_lanes g)
+CH_FN void ch_store_all_alternating(const struct ch_coll *c, char *dst, uint64_t epoch,
+                                    struct ch_lanes g)
 {
     const size_t bytes = ch_bytes(c), most = ch_is_all_mapped(c) ? CH_PLAIN_BYTES : bytes;
 
@@ -359,14 +361,14 @@ CH_FN void ch_store_all_in_turn(const struct ch_coll *c, char *dst, uint64_t epo
         size_t at;
 
         part = ch_min(most, bytes - done);
-        at = ch_at_in_turn(epoch, bytes, done, part);
+        at = ch_alternating_offset(epoch, bytes, done, part);
         ch_store_all(c, dst + at, c->src + at, part, g);
     }
 }
 
 /* The call's dst = `from`, by such parts. */
-CH_FN void ch_copy_in_turn(const struct ch_coll *c, const char *from, uint64_t epoch,
-                           struct ch_lanes g)
+CH_FN void ch_copy_alternating(const struct ch_coll *c, const char *from, uint64_t epoch,
+                               struct ch_lanes g)
 {
     const size_t bytes = ch_bytes(c);
 
@@ -378,7 +380,7 @@ CH_FN void ch_copy_in_turn(const struct ch_coll *c, const char *from, uint64_t e
         size_t at;
 
         part = ch_min(CH_PLAIN_BYTES, bytes - done);
-        at = ch_at_in_turn(epoch, bytes, done, part);
+        at = ch_alternating_offset(epoch, bytes, done, part);
         ch_copy(c->dst + at, from + at, part, g);
     }
 }

@@ -38,7 +38,7 @@ CH_FN chorus_status ch_rounds_begin(const struct ch_coll *c, enum ch_cell kind,
 {
     const uint64_t last = c->exchanges[kind];
     const chorus_status st = /* all lanes have read the number */
-        ch_agree(ch_may_exchange(kind, last, ch_mark(c)), g);
+        ch_lanes_agree(ch_may_exchange(kind, last, ch_failure_mark(c)), g);
 
     if (st != CHORUS_OK) return st;
     *exchange = last + 1;
@@ -108,16 +108,16 @@ CH_FN void ch_blocks_next(struct ch_blocks *m)
     m->slot.memory += ch_block_bytes(m->bytes);
 }
 
-CH_FN void ch_blocks_put(struct ch_blocks *m, const char *src, struct ch_lanes g)
+CH_FN void ch_blocks_send(struct ch_blocks *m, const char *src, struct ch_lanes g)
 {
-    ch_cells_fill(CH_CELL_ll, m->slot.memory, m->slot.flag, src, m->bytes, g);
+    ch_cells_send(CH_CELL_ll, m->slot.memory, m->slot.flag, src, m->bytes, g);
     ch_blocks_next(m);
 }
 
-CH_FN void ch_blocks_take(const struct ch_coll *c, struct ch_blocks *m, char *dst,
+CH_FN void ch_blocks_recv(const struct ch_coll *c, struct ch_blocks *m, char *dst,
                           struct ch_lanes g, chorus_status *st)
 {
-    ch_cells_empty(c, CH_CELL_ll, m->peer, m->slot.memory, m->slot.flag, dst, m->bytes, g, st);
+    ch_cells_recv(c, CH_CELL_ll, m->peer, m->slot.memory, m->slot.flag, dst, m->bytes, g, st);
     ch_blocks_next(m);
 }
 
@@ -142,10 +142,10 @@ struct ch_words {
 CH_FN void ch_store_words(const struct ch_coll *c, struct ch_words words, uint64_t exchange,
                           struct ch_lanes g)
 {
-    const struct ch_pes others = ch_others(c);
+    const struct ch_pes others = ch_pes_others(c);
 
     for (uint32_t i = g.lane; i < others.count; i += g.width) {
-        const uint32_t pe = ch_pe(c, others, i);
+        const uint32_t pe = ch_pes_at(c, others, i);
         char *to = ch_slot_at(ch_slots_of(c, CH_CELL_simple, pe, c->me), exchange).memory;
 
         ch_copy_element(to, words.first + pe * words.step, sizeof(uint64_t));
@@ -154,10 +154,10 @@ CH_FN void ch_store_words(const struct ch_coll *c, struct ch_words words, uint64
     }
 }
 
-/* All lanes: send each PE its words. On return, the words of all PEs are available by ch_given,
- * until the call sends others. */
-CH_FN chorus_status ch_give_words(const struct ch_coll *c, struct ch_words words,
-                                  uint64_t *exchange, struct ch_lanes g)
+/* All lanes: send each PE its words. On return, the words of all PEs are available by
+ * ch_received_word, until the call sends others. */
+CH_FN chorus_status ch_exchange_words(const struct ch_coll *c, struct ch_words words,
+                                      uint64_t *exchange, struct ch_lanes g)
 {
     const size_t bytes = (words.second != NULL ? 2 : 1) * sizeof(uint64_t);
     struct ch_contribution contribution =
@@ -165,13 +165,15 @@ CH_FN chorus_status ch_give_words(const struct ch_coll *c, struct ch_words words
     chorus_status st;
 
     contribution.is_stored = 1;
-    if (ch_mark(c) == 0) ch_store_words(c, words, ch_last(c, CH_CELL_simple, g) + 1, g);
-    st = ch_give(c, CH_CELL_simple, &contribution, exchange, g);
+    if (ch_failure_mark(c) == 0)
+        ch_store_words(c, words, ch_last_exchange(c, CH_CELL_simple, g) + 1, g);
+    st = ch_exchange_send(c, CH_CELL_simple, &contribution, exchange, g);
     return st == CHORUS_OK ? ch_await_all(c, CH_WORD_GIVEN, *exchange, g) : st;
 }
 
 /* Word i that `peer`, another PE, sent. */
-CH_FN uint64_t ch_given(const struct ch_coll *c, uint32_t peer, uint64_t exchange, uint32_t i)
+CH_FN uint64_t ch_received_word(const struct ch_coll *c, uint32_t peer, uint64_t exchange,
+                                uint32_t i)
 {
     const struct ch_slot slot =
         ch_slot_at(ch_slots_of(c, CH_CELL_simple, c->me, peer), exchange);
@@ -188,7 +190,7 @@ CH_FN chorus_status ch_compare_counts(const struct ch_coll *c, struct ch_unequal
     if (block.sent == block.expected) return CHORUS_OK;
     *c->pattern->unequal = block;
     if (c->pattern->copies_less) return CHORUS_OK;
-    ch_note_late(c, block.from == c->me ? block.to : block.from);
+    ch_record_late_peer(c, block.from == c->me ? block.to : block.from);
     return CHORUS_ERR_ARG;
 }
 
@@ -203,7 +205,7 @@ CH_FN chorus_status ch_compare_sent(const struct ch_coll *c, uint32_t peer, uint
     block.to = peer;
     block.sent = c->pattern->src_counts[peer];
     block.expected =
-        peer == c->me ? c->pattern->dst_counts[peer] : ch_given(c, peer, exchange, i);
+        peer == c->me ? c->pattern->dst_counts[peer] : ch_received_word(c, peer, exchange, i);
     return ch_compare_counts(c, block);
 }
 

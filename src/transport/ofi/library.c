@@ -30,7 +30,7 @@ static struct {
 #undef X
 } library = {.once = PTHREAD_ONCE_INIT};
 
-static void *find(void *handle, const char *symbol)
+static void *find_symbol(void *handle, const char *symbol)
 {
     void *const found = dlsym(handle, symbol);
 
@@ -41,7 +41,7 @@ static void *find(void *handle, const char *symbol)
     return found;
 }
 
-static void load(void)
+static void load_library(void)
 {
     void *handle;
 
@@ -54,14 +54,14 @@ static void load(void)
         (void)snprintf(library.why, sizeof(library.why), "%s", dlerror());
         return;
     }
-#define X(name, symbol) *(void **)(void *)&library.name = find(handle, symbol);
+#define X(name, symbol) *(void **)(void *)&library.name = find_symbol(handle, symbol);
     FUNCTION_LIST(X)
 #undef X
 }
 
 chorus_status ch_ofi_load(void)
 {
-    (void)pthread_once(&library.once, load);
+    (void)pthread_once(&library.once, load_library);
     if (library.is_loaded) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "libfabric cannot be loaded: %s", library.why);
 }

@@ -20,7 +20,7 @@ enum {
     KEY_TRIES = 8, /* random keys, in case that one is in use */
 };
 
-static chorus_status refuse(const char *what, int error)
+static chorus_status refuse_provider(const char *what, int error)
 {
     return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "libfabric: %s: %s", what, fi_strerror(-error));
 }
@@ -119,7 +119,8 @@ static struct fi_info *make_hints(const struct ch_options *options, uint64_t ord
 }
 
 /* The first usable provider; null in *info_out: there is none. */
-static int look_for(const struct ch_options *options, uint64_t order, struct fi_info **info_out)
+static int find_usable_info(const struct ch_options *options, uint64_t order,
+                            struct fi_info **info_out)
 {
     struct fi_info *hints = make_hints(options, order), *all = NULL, *each;
     int error;
@@ -155,7 +156,7 @@ static bool has_adapter(void)
     return has_entries("/sys/class/infiniband") || has_entries("/sys/class/cxi");
 }
 
-static chorus_status only_sockets(void)
+static chorus_status fail_only_sockets(void)
 {
     return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                    "libfabric has only providers over sockets here, and the network tcp is "
@@ -167,14 +168,15 @@ static chorus_status find_provider(struct ch_endpoint *ep)
 {
     int error;
 
-    if (!is_wanted_by_name(ep->terms.options) && !has_adapter()) return only_sockets();
+    if (!is_wanted_by_name(ep->terms.options) && !has_adapter()) return fail_only_sockets();
     CH_TRY(ch_ofi_load());
-    error = look_for(ep->terms.options, FI_ORDER_SAS | FI_ORDER_SAW, &ep->info);
-    if (ep->info == NULL) error = look_for(ep->terms.options, FI_ORDER_SAS, &ep->info);
+    error = find_usable_info(ep->terms.options, FI_ORDER_SAS | FI_ORDER_SAW, &ep->info);
+    if (ep->info == NULL) error = find_usable_info(ep->terms.options, FI_ORDER_SAS, &ep->info);
     if (error != 0)
-        return refuse("no provider has reliable datagrams with messages in order and remote "
-                      "memory access (fi_info lists them)",
-                      error);
+        return refuse_provider(
+            "no provider has reliable datagrams with messages in order and remote "
+            "memory access (fi_info lists them)",
+            error);
     if (ep->info != NULL) return ch_ofi_check_keys(ep->info, ep->terms.options);
     if (*ep->terms.options->net != '\0')
         return CH_FAIL(
@@ -182,7 +184,7 @@ static chorus_status find_provider(struct ch_endpoint *ep)
             "libfabric: CHORUS_NET is \"%s\"; expected a domain of a provider; fi_info "
             "lists them",
             ep->terms.options->net);
-    return only_sockets();
+    return fail_only_sockets();
 }
 
 static chorus_status open_queue(struct ch_endpoint *ep)
@@ -197,7 +199,8 @@ static chorus_status open_queue(struct ch_endpoint *ep)
     } else if (fi_control(&ep->cq->fid, FI_GETWAIT, &ep->fd) != 0) {
         ep->fd = -1;
     }
-    return error != 0 ? refuse("cannot open a queue of completions", error) : CHORUS_OK;
+    return error != 0 ? refuse_provider("cannot open a queue of completions", error)
+                      : CHORUS_OK;
 }
 
 static chorus_status open_fabric(struct ch_endpoint *ep)
@@ -207,14 +210,14 @@ static chorus_status open_fabric(struct ch_endpoint *ep)
 
     error = fi_fabric(ep->info->fabric_attr, &ep->fabric, NULL);
     if (error == 0) error = fi_domain(ep->fabric, ep->info, &ep->domain, NULL);
-    if (error != 0) return refuse("cannot open the domain", error);
+    if (error != 0) return refuse_provider("cannot open the domain", error);
     CH_TRY(open_queue(ep));
     error = fi_av_open(ep->domain, &attr, &ep->av, NULL);
     if (error == 0) error = fi_endpoint(ep->domain, ep->info, &ep->endpoint, NULL);
     if (error == 0) error = fi_ep_bind(ep->endpoint, &ep->cq->fid, FI_TRANSMIT | FI_RECV);
     if (error == 0) error = fi_ep_bind(ep->endpoint, &ep->av->fid, 0);
     if (error == 0) error = fi_enable(ep->endpoint);
-    return error != 0 ? refuse("cannot open an endpoint", error) : CHORUS_OK;
+    return error != 0 ? refuse_provider("cannot open an endpoint", error) : CHORUS_OK;
 }
 
 /* ---- memory ---- */
@@ -275,14 +278,14 @@ static void ofi_detach(struct ch_endpoint *ep, void *base)
         (void)fi_close(&((struct fid_mr *)part.handle)->fid);
 }
 
-static chorus_status ofi_learn(struct ch_endpoint *ep, uint32_t pe, const char *there,
-                               size_t bytes, uint64_t key)
+static chorus_status ofi_add_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there,
+                                      size_t bytes, uint64_t key)
 {
     return ch_parts_add(&ep->peers[pe].parts,
                         (struct ch_part){(uintptr_t)there, bytes, key, NULL});
 }
 
-static void ofi_forget(struct ch_endpoint *ep, uint32_t pe, const char *there)
+static void ofi_drop_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there)
 {
     struct ch_part part;
 
@@ -291,7 +294,7 @@ static void ofi_forget(struct ch_endpoint *ep, uint32_t pe, const char *there)
 
 /* ---- start and end ---- */
 
-static void push(struct ch_ofi_op **list, struct ch_ofi_op *op)
+static void push_op(struct ch_ofi_op **list, struct ch_ofi_op *op)
 {
     op->next = *list;
     *list = op;
@@ -315,8 +318,8 @@ static chorus_status make_ops(struct ch_endpoint *ep)
         if (i < MESSAGES) op->buffer = ep->buffers + (size_t)i * CH_OFI_MESSAGE;
         op->kind = i < CH_OFI_SENDS ? CH_OFI_SEND : CH_OFI_RECEIVE;
         if (i >= MESSAGES) op->kind = CH_OFI_BULK;
-        if (op->kind == CH_OFI_SEND) push(&ep->free_sends, op);
-        if (op->kind == CH_OFI_BULK) push(&ep->free_bulks, op);
+        if (op->kind == CH_OFI_SEND) push_op(&ep->free_sends, op);
+        if (op->kind == CH_OFI_BULK) push_op(&ep->free_bulks, op);
         if (op->kind == CH_OFI_RECEIVE) ch_ofi_receive(ep, op);
     }
     return ep->status;
@@ -481,8 +484,8 @@ const struct ch_link_ops ch_link_ofi = {
     .meet = ofi_meet,
     .attach = ofi_attach,
     .detach = ofi_detach,
-    .learn = ofi_learn,
-    .forget = ofi_forget,
+    .add_peer_key = ofi_add_peer_key,
+    .drop_peer_key = ofi_drop_peer_key,
     .put = ch_ofi_put,
     .put_signal = ch_ofi_put_signal,
     .get = ch_ofi_get,

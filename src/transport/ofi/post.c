@@ -13,7 +13,8 @@ enum { STEPS_PER_YIELD = 16 };
 
 /* After a step of a wait for room: does the wait continue? It ends if the job ends, or if a
  * peer accepts nothing. */
-static bool may_wait(struct ch_endpoint *ep, uint32_t pe, uint32_t steps, uint64_t *start_ns)
+static bool step_while_waiting(struct ch_endpoint *ep, uint32_t pe, uint32_t steps,
+                               uint64_t *start_ns)
 {
     const uint64_t timeout = ep->terms.options->timeout_ns;
     uint64_t now;
@@ -80,8 +81,8 @@ static bool is_pending_full(const struct ch_ofi_peer *peer)
 }
 
 /* A frame, once there is room. False: the peer has failed. */
-static bool post(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, const struct ch_frame *head,
-                 const void *body, size_t bytes)
+static bool post_frame(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
+                       const struct ch_frame *head, const void *body, size_t bytes)
 {
     struct ch_ofi_peer *peer = &ep->peers[pe];
     uint64_t start_ns = 0;
@@ -91,14 +92,14 @@ static bool post(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, const struct
          steps++) {
         if (peer->has_failed) return false;
         ch_ofi_flush(ep, pe);
-        if (!may_wait(ep, pe, steps, &start_ns)) return false;
+        if (!step_while_waiting(ep, pe, steps, &start_ns)) return false;
     }
     peer->ctx_posted[ch_link_counter_of(ctx, CH_OFI_CTXS)] = ++peer->posted;
     return true;
 }
 
 /* The last frame's reply will be stored at dst; it also confirms all earlier frames. */
-static void expect(struct ch_ofi_peer *peer, void *dst)
+static void add_pending_reply(struct ch_ofi_peer *peer, void *dst)
 {
     peer->pending[peer->end_pending++ % CH_OFI_PENDING] =
         (struct ch_ofi_pending){dst, peer->posted};
@@ -111,7 +112,7 @@ static void post_word(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, uint64_
     const struct ch_frame head = {
         .kind = CH_FRAME_WORD, .there = (uintptr_t)word, .value = value};
 
-    if (post(ep, ctx, pe, &head, NULL, 0)) ch_ofi_flush(ep, pe);
+    if (post_frame(ep, ctx, pe, &head, NULL, 0)) ch_ofi_flush(ep, pe);
 }
 
 chorus_status ch_ofi_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum ch_amo op,
@@ -125,8 +126,8 @@ chorus_status ch_ofi_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum
                                   .wants_reply = fetched_out != NULL,
                                   .there = (uintptr_t)there};
 
-    if (!post(ep, ctx, pe, &head, &operands, sizeof(operands))) return CHORUS_OK;
-    if (fetched_out != NULL) expect(&ep->peers[pe], fetched_out);
+    if (!post_frame(ep, ctx, pe, &head, &operands, sizeof(operands))) return CHORUS_OK;
+    if (fetched_out != NULL) add_pending_reply(&ep->peers[pe], fetched_out);
     ch_ofi_flush(ep, pe);
     return CHORUS_OK;
 }
@@ -171,13 +172,13 @@ static chorus_status describe_memory(struct ch_endpoint *ep, struct ch_ofi_op *o
     return CHORUS_OK;
 }
 
-static struct ch_ofi_op *take_bulk(struct ch_endpoint *ep, uint32_t pe)
+static struct ch_ofi_op *wait_for_bulk_op(struct ch_endpoint *ep, uint32_t pe)
 {
     struct ch_ofi_op *op;
     uint64_t start_ns = 0;
 
     for (uint32_t steps = 1; ep->free_bulks == NULL; steps++)
-        if (!may_wait(ep, pe, steps, &start_ns)) return NULL;
+        if (!step_while_waiting(ep, pe, steps, &start_ns)) return NULL;
     op = ep->free_bulks;
     ep->free_bulks = op->next;
     return op;
@@ -226,18 +227,19 @@ static bool post_bulk(struct ch_endpoint *ep, struct ch_ofi_op *op, const struct
     }
     for (uint32_t steps = 1;; steps++) {
         error = begin_bulk(ep, op, part, there, &memory, desc, is_put);
-        if (error != -FI_EAGAIN || !may_wait(ep, pe, steps, &start_ns)) break;
+        if (error != -FI_EAGAIN || !step_while_waiting(ep, pe, steps, &start_ns)) break;
     }
     if (error != 0 && !ep->peers[pe].has_failed)
         ch_ofi_fail(ep, pe, (int)-error, "a transfer cannot begin");
     return error == 0;
 }
 
-static void bulk(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, const struct ch_part *part,
-                 uintptr_t there, struct iovec memory, bool is_put)
+static void start_bulk(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
+                       const struct ch_part *part, uintptr_t there, struct iovec memory,
+                       bool is_put)
 {
     struct ch_ofi_peer *peer = &ep->peers[pe];
-    struct ch_ofi_op *op = take_bulk(ep, pe);
+    struct ch_ofi_op *op = wait_for_bulk_op(ep, pe);
 
     if (op == NULL) return;
     op->pe = pe;
@@ -276,7 +278,7 @@ static void transfer(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, uintptr_
         here = part.bytes - (there - part.base);
         if (here > bytes) here = bytes;
         if (here > most) here = most;
-        bulk(ep, ctx, pe, &part, there, (struct iovec){at, here}, is_put);
+        start_bulk(ep, ctx, pe, &part, there, (struct iovec){at, here}, is_put);
         there += here;
         at += here;
         bytes -= here;
@@ -295,7 +297,7 @@ chorus_status ch_ofi_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, char
         return CHORUS_OK;
     }
     ch_get_bytes(small, src, bytes);
-    (void)post(ep, ctx, pe, &head, small, bytes);
+    (void)post_frame(ep, ctx, pe, &head, small, bytes);
     return CHORUS_OK;
 }
 
@@ -335,9 +337,9 @@ static bool is_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
     const uint64_t last = peer->ctx_posted[of];
 
     if (peer->asked < last && !is_pending_full(peer)) {
-        if (!post(ep, ctx, pe, &head, NULL, 0)) return false;
+        if (!post_frame(ep, ctx, pe, &head, NULL, 0)) return false;
         peer->ctx_posted[of] = last;
-        expect(peer, NULL);
+        add_pending_reply(peer, NULL);
     }
     return is_sent(ep, ctx, pe) && peer->bulks_of[true][of] == 0 && peer->done >= last;
 }

@@ -21,7 +21,7 @@ void ch_ofi_receive(struct ch_endpoint *ep, struct ch_ofi_op *op)
 }
 
 /* Bytes of the first frame, of `bytes`; 0: it is incomplete, or not allowed. */
-static size_t do_frame(struct ch_endpoint *ep, uint32_t from, const char *at, size_t bytes)
+static size_t serve_frame(struct ch_endpoint *ep, uint32_t from, const char *at, size_t bytes)
 {
     struct ch_frame head, reply = {.kind = CH_FRAME_REPLY};
     struct ch_ofi_peer *peer = &ep->peers[from];
@@ -69,7 +69,7 @@ static size_t do_frame(struct ch_endpoint *ep, uint32_t from, const char *at, si
 
 /* Messages of unknown senders are ignored; after an invalid message, a PE of the job
  * counts as failed. */
-static void do_message(struct ch_endpoint *ep, const char *message, size_t bytes)
+static void serve_message(struct ch_endpoint *ep, const char *message, size_t bytes)
 {
     struct ch_ofi_header header;
 
@@ -80,7 +80,7 @@ static void do_message(struct ch_endpoint *ep, const char *message, size_t bytes
         return;
     ep->has_arrived = true;
     for (size_t at = sizeof(header); at < bytes;) {
-        const size_t done = do_frame(ep, header.from, message + at, bytes - at);
+        const size_t done = serve_frame(ep, header.from, message + at, bytes - at);
 
         if (done == 0) {
             ch_ofi_fail(ep, header.from, FI_EINVAL,
@@ -108,7 +108,7 @@ static void complete(struct ch_endpoint *ep, struct ch_ofi_op *op, size_t bytes)
 {
     ep->has_moved = true;
     if (op->kind == CH_OFI_RECEIVE) {
-        do_message(ep, op->buffer, bytes);
+        serve_message(ep, op->buffer, bytes);
         ch_ofi_receive(ep, op);
     } else if (op->kind == CH_OFI_SEND) {
         ep->n_sends--;

@@ -93,8 +93,8 @@ static bool is_chosen(const struct choice *choice, const struct ifaddrs *each,
     return ((each->ifa_flags & IFF_LOOPBACK) != 0) == choice->is_loopback;
 }
 
-static void collect(const struct ifaddrs *all, const struct choice *choice,
-                    struct ch_tcp_hosts *out)
+static void collect_addresses(const struct ifaddrs *all, const struct choice *choice,
+                              struct ch_tcp_hosts *out)
 {
     struct ch_tcp_card *card = &out->card;
 
@@ -118,7 +118,7 @@ static bool has_word(const char *names, const char *name)
     return false;
 }
 
-static chorus_status refuse(const struct ifaddrs *all, const char *interface)
+static chorus_status refuse_interface(const struct ifaddrs *all, const char *interface)
 {
     char names[NAMES_BYTES] = "";
     struct ch_tcp_address address;
@@ -150,10 +150,10 @@ chorus_status ch_tcp_addresses_find(const char *interface, const unsigned char l
         return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot list the addresses of this host: %s%s",
                        strerror(errno), errno == EMFILE ? "; " CH_LIMIT_ADVICE : "");
     for (size_t i = 0; i < n_choices && out->card.n == 0; i++) {
-        collect(all, &choices[i], out);
+        collect_addresses(all, &choices[i], out);
         out->is_chosen = i == 0;
     }
-    if (out->card.n == 0) st = refuse(all, interface);
+    if (out->card.n == 0) st = refuse_interface(all, interface);
     freeifaddrs(all);
     return st;
 }
@@ -170,7 +170,7 @@ static bool are_in_one_net(const struct ch_tcp_address *a, const struct ch_tcp_a
     return true;
 }
 
-static bool is_near(const struct ch_tcp_hosts *own, const struct ch_tcp_address *address)
+static bool is_in_own_net(const struct ch_tcp_hosts *own, const struct ch_tcp_address *address)
 {
     for (uint32_t i = 0; i < own->card.n; i++)
         if (are_in_one_net(&own->card.addresses[i], address)) return true;
@@ -182,7 +182,7 @@ bool ch_tcp_address_pick(const struct ch_tcp_hosts *own, const struct ch_tcp_car
 {
     for (int near = 1; near >= 0; near--)
         for (uint32_t i = 0; i < peer->n && i < CH_TCP_ADDRESSES; i++) {
-            if (is_near(own, &peer->addresses[i]) != (near == 1) || at-- != 0) continue;
+            if (is_in_own_net(own, &peer->addresses[i]) != (near == 1) || at-- != 0) continue;
             *out = peer->addresses[i];
             return true;
         }
@@ -299,7 +299,7 @@ void ch_tcp_socket_prepare(struct ch_endpoint *ep, int fd)
 {
     const int on = 1;
 
-    ep->silent_ns = ch_silence_set(fd, ep->terms.options->link_ns);
+    ep->silent_ns = ch_set_silence_limit(fd, ep->terms.options->link_ns);
     (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
     choose_congestion(fd);
     enlarge_buffers(fd);
@@ -348,7 +348,7 @@ void ch_tcp_challenge_make(struct ch_tcp_challenge *out)
     randombytes_buf(out->nonce.bytes, sizeof(out->nonce.bytes));
 }
 
-const char *ch_tcp_challenge_wrong(const struct ch_tcp_challenge *challenge)
+const char *ch_tcp_challenge_fault(const struct ch_tcp_challenge *challenge)
 {
     if (memcmp(challenge->magic, magic, sizeof(magic)) != 0)
         return "the program that listens there is not a PE of Chorus";
@@ -365,8 +365,8 @@ void ch_tcp_hello_make(struct ch_tcp_hello *hello, const unsigned char *secret,
     hello_mac(hello->mac, hello, secret, theirs);
 }
 
-bool ch_tcp_hello_holds(const struct ch_tcp_hello *hello, const unsigned char *secret,
-                        const struct ch_tcp_nonce *mine)
+bool ch_tcp_hello_is_valid(const struct ch_tcp_hello *hello, const unsigned char *secret,
+                           const struct ch_tcp_nonce *mine)
 {
     unsigned char mac[CH_TCP_MAC_BYTES];
 
@@ -382,8 +382,8 @@ void ch_tcp_answer_make(struct ch_tcp_answer *answer, const unsigned char *secre
     answer_mac(answer->mac, answer, secret, mine, theirs);
 }
 
-bool ch_tcp_answer_holds(const struct ch_tcp_answer *answer, const unsigned char *secret,
-                         const struct ch_tcp_nonce *mine, const struct ch_tcp_nonce *theirs)
+bool ch_tcp_answer_is_valid(const struct ch_tcp_answer *answer, const unsigned char *secret,
+                            const struct ch_tcp_nonce *mine, const struct ch_tcp_nonce *theirs)
 {
     unsigned char mac[CH_TCP_MAC_BYTES];
 

@@ -70,14 +70,14 @@ uint32_t ch_tcp_channels_choose(const struct ch_endpoint *ep)
 /* ---- parts ---- */
 
 /* Bytes of each part but the first. */
-static size_t share(size_t bytes, uint32_t parts)
+static size_t bytes_of_other_parts(size_t bytes, uint32_t parts)
 {
     return bytes / parts / PART_UNIT * PART_UNIT;
 }
 
 size_t ch_tcp_first_part(size_t bytes, uint32_t parts)
 {
-    return bytes - share(bytes, parts) * (parts - 1);
+    return bytes - bytes_of_other_parts(bytes, parts) * (parts - 1);
 }
 
 bool ch_tcp_may_divide(const struct ch_tcp_link *link, uint64_t bytes, uint32_t parts)
@@ -98,29 +98,30 @@ static bool has_room(const struct ch_tcp_link *link)
 }
 
 /* Wake the threads of a link's channels. Returns whether all were awake. */
-static bool wake(struct ch_endpoint *ep, const struct ch_tcp_link *link)
+static bool wake_servers(struct ch_endpoint *ep, const struct ch_tcp_link *link)
 {
     bool were_awake = true;
 
     for (uint32_t i = 0; i < link->n_channels; i++)
-        were_awake &= ch_tcp_server_call(&ep->servers[i]);
+        were_awake &= ch_tcp_server_wake(&ep->servers[i]);
     return were_awake;
 }
 
 void ch_tcp_channels_wake(struct ch_endpoint *ep, const struct ch_tcp_link *link,
                           uint64_t bytes)
 {
-    if (link->is_wide && bytes >= CH_TCP_STRIPE) (void)wake(ep, link);
+    if (link->is_wide && bytes >= CH_TCP_STRIPE) (void)wake_servers(ep, link);
 }
 
 uint32_t ch_tcp_divide(struct ch_endpoint *ep, struct ch_tcp_link *link, const char *body,
                        size_t bytes, size_t *first_out)
 {
     const uint32_t parts = link->n_channels + 1;
-    const size_t first = ch_tcp_first_part(bytes, parts), each = share(bytes, parts);
+    const size_t first = ch_tcp_first_part(bytes, parts),
+                 each = bytes_of_other_parts(bytes, parts);
 
     if (!ch_tcp_may_divide(link, bytes, parts) || !has_room(link)) return 0;
-    if (bytes < CH_TCP_STRIPE_ASLEEP && !wake(ep, link)) return 0;
+    if (bytes < CH_TCP_STRIPE_ASLEEP && !wake_servers(ep, link)) return 0;
     for (uint32_t i = 0; i < link->n_channels; i++) {
         struct ch_tcp_channel *channel = &link->channels[i];
         struct ch_tcp_part *part = &channel->out[channel->out_end % CH_TCP_PARTS];
@@ -129,7 +130,7 @@ uint32_t ch_tcp_divide(struct ch_endpoint *ep, struct ch_tcp_link *link, const c
         part->at = (char *)(uintptr_t)body + first + i * each;
         part->bytes = each;
         __atomic_store_n(&channel->out_end, channel->out_end + 1, __ATOMIC_SEQ_CST);
-        (void)ch_tcp_server_call(&ep->servers[i]);
+        (void)ch_tcp_server_wake(&ep->servers[i]);
     }
     link->n_divided++;
     *first_out = first;
@@ -140,7 +141,8 @@ void ch_tcp_channels_expect(struct ch_endpoint *ep, struct ch_tcp_link *link, ch
                             size_t bytes)
 {
     const uint32_t parts = link->n_channels + 1;
-    const size_t first = ch_tcp_first_part(bytes, parts), each = share(bytes, parts);
+    const size_t first = ch_tcp_first_part(bytes, parts),
+                 each = bytes_of_other_parts(bytes, parts);
 
     for (uint32_t i = 0; i < link->n_channels; i++) {
         struct ch_tcp_channel *channel = &link->channels[i];
@@ -148,15 +150,16 @@ void ch_tcp_channels_expect(struct ch_endpoint *ep, struct ch_tcp_link *link, ch
         channel->in = (struct ch_tcp_part){dst + first + i * each, each};
         channel->in_got = 0;
         __atomic_store_n(&channel->in_end, channel->in_end + 1, __ATOMIC_SEQ_CST);
-        (void)ch_tcp_server_call(&ep->servers[i]);
+        (void)ch_tcp_server_wake(&ep->servers[i]);
     }
 }
 
-void ch_tcp_channels_move(struct ch_endpoint *ep, struct ch_tcp_link *link, char *dst,
-                          size_t bytes)
+void ch_tcp_channels_redirect(struct ch_endpoint *ep, struct ch_tcp_link *link, char *dst,
+                              size_t bytes)
 {
     const uint32_t parts = link->n_channels + 1;
-    const size_t first = ch_tcp_first_part(bytes, parts), each = share(bytes, parts);
+    const size_t first = ch_tcp_first_part(bytes, parts),
+                 each = bytes_of_other_parts(bytes, parts);
 
     for (uint32_t i = 0; i < link->n_channels; i++) {
         struct ch_tcp_channel *channel = &link->channels[i];
@@ -169,7 +172,7 @@ void ch_tcp_channels_move(struct ch_endpoint *ep, struct ch_tcp_link *link, char
     }
 }
 
-bool ch_tcp_channels_have(const struct ch_tcp_link *link)
+bool ch_tcp_channels_received(const struct ch_tcp_link *link)
 {
     for (uint32_t i = 0; i < link->n_channels; i++)
         if (__atomic_load_n(&link->channels[i].in_first, __ATOMIC_ACQUIRE) !=
@@ -189,7 +192,7 @@ bool ch_tcp_channels_sent(const struct ch_tcp_link *link, uint64_t count)
 /* ---- failures and end ---- */
 
 /* 0: no channel of the link has failed. */
-static int error_of(const struct ch_tcp_link *link)
+static int first_error(const struct ch_tcp_link *link)
 {
     int error = 0;
 
@@ -198,7 +201,7 @@ static int error_of(const struct ch_tcp_link *link)
     return error;
 }
 
-void ch_tcp_channels_look(struct ch_endpoint *ep)
+void ch_tcp_channels_check(struct ch_endpoint *ep)
 {
     const uint64_t steps = __atomic_load_n(&ep->wake.steps, __ATOMIC_ACQUIRE);
 
@@ -208,7 +211,7 @@ void ch_tcp_channels_look(struct ch_endpoint *ep)
     if (!__atomic_exchange_n(&ep->wake.has_failed, 0, __ATOMIC_ACQ_REL)) return;
     for (uint32_t i = ep->n_up; i-- > 0;) {
         struct ch_tcp_link *link = ep->links[ep->up[i]];
-        const int error = error_of(link);
+        const int error = first_error(link);
 
         if (error != 0)
             ch_tcp_fail(ep, link, CHORUS_ERR_ABORTED, "%s",
@@ -267,7 +270,7 @@ static bool open_wake(struct ch_endpoint *ep)
 }
 
 /* Memory and threads for the channels of a link. False: there are not enough. */
-static bool prepare(struct ch_endpoint *ep, struct ch_tcp_link *link)
+static bool alloc_channels(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     if (link->channels != NULL) return true;
     if (link->n_channels == 0 || !open_wake(ep)) return false;
@@ -287,9 +290,9 @@ static bool prepare(struct ch_endpoint *ep, struct ch_tcp_link *link)
 }
 
 /* All channels are open, or (0) none will be. */
-static void announce(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t count)
+static void announce_channels(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t count)
 {
-    struct ch_tcp_slot *slot = ch_tcp_slot_reply(link);
+    struct ch_tcp_slot *slot = ch_tcp_slot_for_reply(link);
 
     if (slot == NULL) {
         ch_tcp_fail(ep, link, CHORUS_ERR_SYSTEM, "the queue of frames has no room");
@@ -305,7 +308,7 @@ static void give_up(struct ch_endpoint *ep, struct ch_tcp_link *link, const char
     CH_LOG(INFO, "tcp: one connection to PE %u must do; a further one failed: %s", link->pe,
            why);
     ch_tcp_channels_end(ep, link);
-    announce(ep, link, 0);
+    announce_channels(ep, link, 0);
 }
 
 static void open_channel(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t i,
@@ -339,13 +342,13 @@ static void connect_channel(struct ch_endpoint *ep, struct ch_tcp_link *link, ui
     ch_tcp_watch(ep, fd, watch_word(link, i), 0, EPOLLOUT);
 }
 
-void ch_tcp_widen(struct ch_endpoint *ep, struct ch_tcp_link *link)
+void ch_tcp_widen_begin(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     link->is_caller = true;
     if (link->n_channels == 0) return;
     link->is_widening = true;
     ep->n_calls++;
-    if (!prepare(ep, link)) give_up(ep, link, "no memory, descriptor or thread is left");
+    if (!alloc_channels(ep, link)) give_up(ep, link, "no memory, descriptor or thread is left");
     for (uint32_t i = 0; i < link->n_channels; i++)
         connect_channel(ep, link, i); /* there are none after a failure */
 }
@@ -374,18 +377,18 @@ static void say_hello(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t
     ch_tcp_hello_make(&hello, ep->terms.secret, &challenge.nonce);
     call->theirs = challenge.nonce;
     call->mine = hello.nonce;
-    call->has_said = ch_tcp_challenge_wrong(&challenge) == NULL &&
+    call->has_said = ch_tcp_challenge_fault(&challenge) == NULL &&
                      ch_tcp_call_send(call, &hello, sizeof(hello));
     if (!call->has_said) give_up(ep, link, "the peer made no handshake");
 }
 
-static void hear_answer(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t i)
+static void handle_answer(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t i)
 {
     struct ch_tcp_call *call = &link->channels[i].call;
     struct ch_tcp_answer answer;
 
     memcpy(&answer, call->in, sizeof(answer));
-    if (!ch_tcp_answer_holds(&answer, ep->terms.secret, &call->mine, &call->theirs) ||
+    if (!ch_tcp_answer_is_valid(&answer, ep->terms.secret, &call->mine, &call->theirs) ||
         answer.verdict != CH_TCP_WELCOME) {
         give_up(ep, link,
                 answer.verdict == CH_TCP_FULL ? "the peer has no descriptor or thread for it"
@@ -398,7 +401,7 @@ static void hear_answer(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32
     link->is_widening = false;
     ep->n_calls--;
     link->is_wide = true;
-    announce(ep, link, link->n_channels);
+    announce_channels(ep, link, link->n_channels);
 }
 
 void ch_tcp_widen_step(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t i)
@@ -414,7 +417,7 @@ void ch_tcp_widen_step(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_
         if (is_here < 0)
             give_up(ep, link, errno != 0 ? strerror(errno) : "it was closed");
         else if (has_said)
-            hear_answer(ep, link, i);
+            handle_answer(ep, link, i);
         else
             say_hello(ep, link, i);
     }
@@ -444,16 +447,16 @@ enum ch_tcp_verdict ch_tcp_widen_judge(struct ch_endpoint *ep, const struct ch_t
         return CH_TCP_MISTAKEN;
     /* It has the place of the spare descriptor, which is for links. */
     if (ep->spare < 0) return CH_TCP_FULL;
-    return prepare(ep, link) ? CH_TCP_WELCOME : CH_TCP_FULL;
+    return alloc_channels(ep, link) ? CH_TCP_WELCOME : CH_TCP_FULL;
 }
 
-void ch_tcp_widen_take(struct ch_endpoint *ep, const struct ch_tcp_hello *hello,
-                       struct ch_tcp_call *call)
+void ch_tcp_widen_add_channel(struct ch_endpoint *ep, const struct ch_tcp_hello *hello,
+                              struct ch_tcp_call *call)
 {
     open_channel(ep, ep->links[hello->from], hello->channel - 1, call);
 }
 
-bool ch_tcp_widened(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64_t count)
+bool ch_tcp_widen_finish(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64_t count)
 {
     if (link->is_caller || link->is_wide) return false;
     if (count == 0) {

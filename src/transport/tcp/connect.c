@@ -164,7 +164,8 @@ bool ch_tcp_call_send(const struct ch_tcp_call *call, const void *message, size_
 }
 
 /* The accepted connection becomes that of its link. */
-static void promote(struct ch_endpoint *ep, struct ch_tcp_link *link, struct ch_tcp_call *call)
+static void set_up_link(struct ch_endpoint *ep, struct ch_tcp_link *link,
+                        struct ch_tcp_call *call)
 {
     char peer[CH_TCP_ADDRESS_TEXT];
 
@@ -262,7 +263,7 @@ void ch_tcp_dial(struct ch_endpoint *ep, struct ch_tcp_link *link)
                 card->port, link->tried);
 }
 
-static void dial_next(struct ch_endpoint *ep, struct ch_tcp_link *link, const char *why)
+static void dial_next_address(struct ch_endpoint *ep, struct ch_tcp_link *link, const char *why)
 {
     note_failure(ep, link, why);
     ch_tcp_dial(ep, link);
@@ -275,7 +276,7 @@ static void dial_again(struct ch_endpoint *ep, struct ch_tcp_link *link, int err
     const char *const why = error != 0 ? strerror(error) : "it closed the connection";
 
     if (link->dial.n_again++ >= TRIES_MAX) {
-        dial_next(ep, link, why);
+        dial_next_address(ep, link, why);
         return;
     }
     ch_tcp_call_end(&link->dial);
@@ -291,7 +292,7 @@ static bool is_connected(struct ch_endpoint *ep, struct ch_tcp_link *link)
 
     if (call->is_connected) return true;
     is_now = ch_tcp_call_connected(call);
-    if (is_now < 0) dial_next(ep, link, strerror(errno));
+    if (is_now < 0) dial_next_address(ep, link, strerror(errno));
     if (is_now <= 0) return false;
     call->deadline_ns = timeout == 0 ? CH_TCP_NEVER : ch_clock_ns() + timeout;
     ch_tcp_watch(ep, call->fd, ch_tcp_watch_word(CH_TCP_WATCH_LINK, link->pe), EPOLLOUT,
@@ -308,7 +309,7 @@ static void say_hello(struct ch_endpoint *ep, struct ch_tcp_link *link)
     const char *wrong;
 
     memcpy(&challenge, call->in, sizeof(challenge));
-    wrong = ch_tcp_challenge_wrong(&challenge);
+    wrong = ch_tcp_challenge_fault(&challenge);
     if (wrong == NULL) {
         ch_tcp_hello_make(&hello, ep->terms.secret, &challenge.nonce);
         call->theirs = challenge.nonce;
@@ -316,26 +317,26 @@ static void say_hello(struct ch_endpoint *ep, struct ch_tcp_link *link)
         call->has_said = ch_tcp_call_send(call, &hello, sizeof(hello));
         if (!call->has_said) dial_again(ep, link, errno);
     } else {
-        dial_next(ep, link, wrong);
+        dial_next_address(ep, link, wrong);
     }
 }
 
-static void hear_answer(struct ch_endpoint *ep, struct ch_tcp_link *link)
+static void handle_answer(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     struct ch_tcp_call *call = &link->dial;
     struct ch_tcp_answer answer;
 
     memcpy(&answer, call->in, sizeof(answer));
-    if (!ch_tcp_answer_holds(&answer, ep->terms.secret, &call->mine, &call->theirs)) {
-        dial_next(ep, link, "it is of another job: the secrets differ");
+    if (!ch_tcp_answer_is_valid(&answer, ep->terms.secret, &call->mine, &call->theirs)) {
+        dial_next_address(ep, link, "it is of another job: the secrets differ");
     } else if (answer.verdict == CH_TCP_WELCOME) {
-        promote(ep, link, call);
-        if (link->state == CH_TCP_UP) ch_tcp_widen(ep, link);
+        set_up_link(ep, link, call);
+        if (link->state == CH_TCP_UP) ch_tcp_widen_begin(ep, link);
     } else if (answer.verdict == CH_TCP_BUSY) {
         ch_tcp_call_end(call);
         link->state = CH_TCP_WAITING; /* the deadline remains the same */
     } else {
-        dial_next(ep, link, "another PE listens there");
+        dial_next_address(ep, link, "another PE listens there");
     }
 }
 
@@ -352,7 +353,7 @@ void ch_tcp_dial_step(struct ch_endpoint *ep, struct ch_tcp_link *link)
         if (is_here < 0)
             dial_again(ep, link, errno);
         else if (has_said)
-            hear_answer(ep, link);
+            handle_answer(ep, link);
         else
             say_hello(ep, link);
     }
@@ -360,7 +361,7 @@ void ch_tcp_dial_step(struct ch_endpoint *ep, struct ch_tcp_link *link)
 
 /* ---- accepting ---- */
 
-void ch_tcp_spare(struct ch_endpoint *ep)
+void ch_tcp_reserve_spare(struct ch_endpoint *ep)
 {
     if (ep->spare < 0) ep->spare = fcntl(ep->epoll, F_DUPFD_CLOEXEC, 0);
 }
@@ -382,7 +383,7 @@ static void accepted_end(struct ch_endpoint *ep, struct ch_tcp_call *call)
  * may connect, too, so only when a PE has taken the place of the spare descriptor is it certain
  * that PEs need more than there are.
  */
-static bool make_room(struct ch_endpoint *ep)
+static bool free_descriptor(struct ch_endpoint *ep)
 {
     struct ch_tcp_call *oldest = NULL;
 
@@ -407,14 +408,14 @@ static bool make_room(struct ch_endpoint *ep)
         ep->spare = -1;
         return true;
     }
-    ch_tcp_remember(ep, CHORUS_ERR_SYSTEM,
-                    "tcp: this PE has no descriptor left for connections from other "
-                    "PEs; " CH_LIMIT_ADVICE);
+    ch_tcp_remember_failure(ep, CHORUS_ERR_SYSTEM,
+                            "tcp: this PE has no descriptor left for connections from other "
+                            "PEs; " CH_LIMIT_ADVICE);
     return false;
 }
 
 /* A free entry, or that of the oldest unauthenticated connection. */
-static struct ch_tcp_call *accepted_place(struct ch_endpoint *ep)
+static struct ch_tcp_call *free_accepted_entry(struct ch_endpoint *ep)
 {
     struct ch_tcp_call *oldest = &ep->accepted[0];
 
@@ -436,9 +437,9 @@ void ch_tcp_accept(struct ch_endpoint *ep, uint32_t listener)
         struct ch_tcp_challenge challenge;
         struct ch_tcp_call *call;
 
-        if (fd < 0 && (errno == EMFILE || errno == ENFILE) && make_room(ep)) continue;
+        if (fd < 0 && (errno == EMFILE || errno == ENFILE) && free_descriptor(ep)) continue;
         if (fd < 0) return;
-        call = accepted_place(ep);
+        call = free_accepted_entry(ep);
         ch_tcp_call_begin(call, fd, ACCEPTED_NS);
         ch_tcp_challenge_make(&challenge);
         call->mine = challenge.nonce;
@@ -450,7 +451,7 @@ void ch_tcp_accept(struct ch_endpoint *ep, uint32_t listener)
 }
 
 /* Handle a hello with a valid MAC. */
-static enum ch_tcp_verdict judge(struct ch_endpoint *ep, const struct ch_tcp_hello *hello)
+static enum ch_tcp_verdict judge_hello(struct ch_endpoint *ep, const struct ch_tcp_hello *hello)
 {
     const struct ch_link_terms *terms = &ep->terms;
     const struct ch_tcp_link *link;
@@ -468,7 +469,7 @@ static enum ch_tcp_verdict judge(struct ch_endpoint *ep, const struct ch_tcp_hel
 static void answer_accepted(struct ch_endpoint *ep, struct ch_tcp_call *call,
                             const struct ch_tcp_hello *hello)
 {
-    struct ch_tcp_answer answer = {.verdict = judge(ep, hello)};
+    struct ch_tcp_answer answer = {.verdict = judge_hello(ep, hello)};
     struct ch_tcp_link *link;
 
     ch_tcp_answer_make(&answer, ep->terms.secret, &call->mine, &hello->nonce);
@@ -477,12 +478,12 @@ static void answer_accepted(struct ch_endpoint *ep, struct ch_tcp_call *call,
         return;
     }
     if (hello->channel != 0) {
-        ch_tcp_widen_take(ep, hello, call);
+        ch_tcp_widen_add_channel(ep, hello, call);
         return;
     }
-    link = ch_tcp_link_called(ep, hello->from);
+    link = ch_tcp_link_get_or_make(ep, hello->from);
     if (link != NULL)
-        promote(ep, link, call);
+        set_up_link(ep, link, call);
     else
         accepted_end(ep, call);
 }
@@ -513,7 +514,7 @@ void ch_tcp_accepted_step(struct ch_endpoint *ep, struct ch_tcp_call *call)
         return;
     }
     memcpy(&hello, call->in, sizeof(hello));
-    if (ch_tcp_hello_holds(&hello, ep->terms.secret, &call->mine))
+    if (ch_tcp_hello_is_valid(&hello, ep->terms.secret, &call->mine))
         answer_accepted(ep, call, &hello);
     else
         deny_accepted(ep, call);
@@ -537,8 +538,9 @@ void ch_tcp_calls_check(struct ch_endpoint *ep, uint64_t now_ns)
             ch_tcp_fail(ep, link, CHORUS_ERR_TIMEOUT,
                         "it announced a connection, and did not make it in time");
         else if (link->state == CH_TCP_DIALING)
-            dial_next(ep, link,
-                      link->dial.is_connected ? "connected, but the peer did not answer in time"
-                                              : "no answer; filtered, or down?");
+            dial_next_address(ep, link,
+                              link->dial.is_connected
+                                  ? "connected, but the peer did not answer in time"
+                                  : "no answer; filtered, or down?");
     }
 }

@@ -27,7 +27,7 @@ static bool has_ended(const struct ch_tcp_link *link)
 }
 
 /* The wait for room ends if the job ends, or if a peer accepts nothing. */
-static void give_up_late(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64_t *start_ns)
+static void fail_late_wait(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64_t *start_ns)
 {
     const uint64_t now = ch_clock_ns(), timeout = ep->terms.options->timeout_ns;
 
@@ -40,7 +40,7 @@ static void give_up_late(struct ch_endpoint *ep, struct ch_tcp_link *link, uint6
                     (double)timeout / (double)CH_NS_PER_S);
 }
 
-static struct ch_tcp_slot *append(struct ch_tcp_link *link)
+static struct ch_tcp_slot *append_slot(struct ch_tcp_link *link)
 {
     struct ch_tcp_slot *slot = &link->slots[link->end++ % CH_TCP_SLOTS];
 
@@ -65,7 +65,7 @@ static bool is_full(const struct ch_tcp_link *link)
 
 /* A slot for an operation, which may be a request; makes progress until there is one. Null: the
  * link has failed. */
-static struct ch_tcp_slot *slot_new(struct ch_endpoint *ep, struct ch_tcp_link *link)
+static struct ch_tcp_slot *wait_for_slot(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     struct ch_tcp_slot *slot;
     uint64_t start_ns = 0;
@@ -73,22 +73,22 @@ static struct ch_tcp_slot *slot_new(struct ch_endpoint *ep, struct ch_tcp_link *
     for (uint32_t steps = 1; is_full(link); steps++) {
         ch_tcp_step(ep);
         if (steps % STEPS_PER_YIELD != 0) continue;
-        give_up_late(ep, link, &start_ns);
+        fail_late_wait(ep, link, &start_ns);
         ch_link_give_way(&ep->terms);
     }
     if (has_ended(link)) return NULL;
-    slot = append(link);
+    slot = append_slot(link);
     slot->serial = ++link->posted;
     return slot;
 }
 
-struct ch_tcp_slot *ch_tcp_slot_reply(struct ch_tcp_link *link)
+struct ch_tcp_slot *ch_tcp_slot_for_reply(struct ch_tcp_link *link)
 {
-    return link->end - link->first < CH_TCP_SLOTS ? append(link) : NULL;
+    return link->end - link->first < CH_TCP_SLOTS ? append_slot(link) : NULL;
 }
 
-void ch_tcp_slot_body(struct ch_endpoint *ep, struct ch_tcp_link *link,
-                      struct ch_tcp_slot *slot, const void *body, size_t bytes)
+void ch_tcp_slot_set_body(struct ch_endpoint *ep, struct ch_tcp_link *link,
+                          struct ch_tcp_slot *slot, const void *body, size_t bytes)
 {
     slot->body = body;
     slot->body_bytes = bytes;
@@ -97,13 +97,14 @@ void ch_tcp_slot_body(struct ch_endpoint *ep, struct ch_tcp_link *link,
 
 /* ---- sending ---- */
 
-static size_t bytes_of(const struct ch_tcp_slot *slot)
+static size_t slot_bytes(const struct ch_tcp_slot *slot)
 {
     return sizeof(slot->head) + slot->small_bytes + slot->body_bytes;
 }
 
 /* The bytes of the first slots that the kernel has not taken yet. */
-static size_t gather(const struct ch_tcp_link *link, struct iovec *parts, size_t *bytes_out)
+static size_t gather_unsent(const struct ch_tcp_link *link, struct iovec *parts,
+                            size_t *bytes_out)
 {
     size_t n = 0, skip = link->first_sent, bytes = 0;
 
@@ -128,14 +129,14 @@ static size_t gather(const struct ch_tcp_link *link, struct iovec *parts, size_t
     return n;
 }
 
-static void advance(struct ch_tcp_link *link, size_t bytes)
+static void drop_sent_bytes(struct ch_tcp_link *link, size_t bytes)
 {
     bytes += link->first_sent;
     while (link->first != link->end) {
         const struct ch_tcp_slot *slot = &link->slots[link->first % CH_TCP_SLOTS];
 
-        if (bytes < bytes_of(slot)) break;
-        bytes -= bytes_of(slot);
+        if (bytes < slot_bytes(slot)) break;
+        bytes -= slot_bytes(slot);
         if (slot->serial != 0) link->sent = slot->serial;
         link->first++;
     }
@@ -145,7 +146,7 @@ static void advance(struct ch_tcp_link *link, size_t bytes)
 
 /* A system call for one buffer takes less time than one for several, and more than to copy a
  * few frames. */
-static ssize_t pass(int fd, struct iovec *parts, size_t n, size_t bytes)
+static ssize_t send_parts(int fd, struct iovec *parts, size_t n, size_t bytes)
 {
     const struct msghdr message = {.msg_iov = parts, .msg_iovlen = n};
     char all[SHORT];
@@ -163,14 +164,14 @@ void ch_tcp_flush(struct ch_endpoint *ep, struct ch_tcp_link *link)
 
     while (link->state == CH_TCP_UP && link->first != link->end) {
         size_t bytes;
-        const size_t n = gather(link, parts, &bytes);
-        const ssize_t taken = pass(link->fd, parts, n, bytes);
+        const size_t n = gather_unsent(link, parts, &bytes);
+        const ssize_t taken = send_parts(link->fd, parts, n, bytes);
 
         if (taken < 0 && errno == EINTR) continue;
         link->wants_room = taken < 0 ? errno == EAGAIN : (size_t)taken < bytes;
         if (taken >= 0) {
             ep->has_moved = true;
-            advance(link, (size_t)taken);
+            drop_sent_bytes(link, (size_t)taken);
         } else if (errno != EAGAIN) {
             ch_tcp_fail(ep, link, CHORUS_ERR_ABORTED, "%s", strerror(errno));
         }
@@ -181,11 +182,11 @@ void ch_tcp_flush(struct ch_endpoint *ep, struct ch_tcp_link *link)
 /* ---- operations ---- */
 
 /* A slot for an operation. Null: the link has failed. */
-static struct ch_tcp_slot *post(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
-                                enum ch_frame_kind kind, const void *there)
+static struct ch_tcp_slot *post_frame(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
+                                      enum ch_frame_kind kind, const void *there)
 {
-    struct ch_tcp_link *link = ch_tcp_link_of(ep, pe);
-    struct ch_tcp_slot *slot = link != NULL ? slot_new(ep, link) : NULL;
+    struct ch_tcp_link *link = ch_tcp_link_get_or_dial(ep, pe);
+    struct ch_tcp_slot *slot = link != NULL ? wait_for_slot(ep, link) : NULL;
 
     if (slot == NULL) return NULL;
     slot->head.kind = (uint8_t)kind;
@@ -197,7 +198,7 @@ static struct ch_tcp_slot *post(struct ch_endpoint *ep, uint32_t ctx, uint32_t p
 chorus_status ch_tcp_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, char *there,
                          const void *src, size_t bytes)
 {
-    struct ch_tcp_slot *slot = post(ep, ctx, pe, CH_FRAME_PUT, there);
+    struct ch_tcp_slot *slot = post_frame(ep, ctx, pe, CH_FRAME_PUT, there);
 
     if (slot == NULL) return CHORUS_OK;
     slot->head.value = bytes;
@@ -207,7 +208,7 @@ chorus_status ch_tcp_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, char
     } else {
         struct ch_tcp_link *link = ep->links[pe];
 
-        ch_tcp_slot_body(ep, link, slot, src, bytes);
+        ch_tcp_slot_set_body(ep, link, slot, src, bytes);
         link->ctx_borrowed[ch_link_counter_of(ctx, CH_TCP_CTXS)] = slot->serial;
         link->ctx_divided[ch_link_counter_of(ctx, CH_TCP_CTXS)] = link->n_divided;
     }
@@ -216,7 +217,7 @@ chorus_status ch_tcp_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, char
 
 /* The reply to the link's last operation is stored at dst; it also confirms all earlier
  * operations. */
-static void expect(struct ch_tcp_link *link, void *dst, size_t bytes)
+static void add_pending_reply(struct ch_tcp_link *link, void *dst, size_t bytes)
 {
     struct ch_tcp_pending *pending = &link->pending[link->end_pending++ % CH_TCP_PENDING];
 
@@ -227,11 +228,11 @@ static void expect(struct ch_tcp_link *link, void *dst, size_t bytes)
 chorus_status ch_tcp_get(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, void *dst,
                          const char *there, size_t bytes)
 {
-    struct ch_tcp_slot *slot = post(ep, ctx, pe, CH_FRAME_GET, there);
+    struct ch_tcp_slot *slot = post_frame(ep, ctx, pe, CH_FRAME_GET, there);
 
     if (slot == NULL) return CHORUS_OK;
     slot->head.value = bytes;
-    expect(ep->links[pe], dst, bytes);
+    add_pending_reply(ep->links[pe], dst, bytes);
     return CHORUS_OK;
 }
 
@@ -250,7 +251,7 @@ chorus_status ch_tcp_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum
                          uint64_t *fetched_out)
 {
     const struct ch_frame_operands operands = {value, compare};
-    struct ch_tcp_slot *slot = post(ep, ctx, pe, CH_FRAME_AMO, there);
+    struct ch_tcp_slot *slot = post_frame(ep, ctx, pe, CH_FRAME_AMO, there);
 
     if (slot == NULL) return CHORUS_OK;
     slot->head.op = (uint8_t)op;
@@ -259,7 +260,7 @@ chorus_status ch_tcp_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum
     memcpy(slot->small, &operands, sizeof(operands));
     slot->small_bytes = sizeof(operands);
     if (fetched_out != NULL)
-        expect(ep->links[pe], fetched_out, sizeof(*fetched_out));
+        add_pending_reply(ep->links[pe], fetched_out, sizeof(*fetched_out));
     else
         flush_unless_busy(ep, ep->links[pe]);
     return CHORUS_OK;
@@ -268,7 +269,7 @@ chorus_status ch_tcp_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum
 static void post_word(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, uint64_t *word,
                       uint64_t value)
 {
-    struct ch_tcp_slot *slot = post(ep, ctx, pe, CH_FRAME_WORD, word);
+    struct ch_tcp_slot *slot = post_frame(ep, ctx, pe, CH_FRAME_WORD, word);
 
     if (slot == NULL) return;
     slot->head.value = value;
@@ -291,19 +292,19 @@ chorus_status ch_tcp_put_signal(struct ch_endpoint *ep, uint32_t ctx, uint32_t p
 /* ---- completion ---- */
 
 /* Request a reply, which confirms all operations so far. */
-static bool ask(struct ch_endpoint *ep, struct ch_tcp_link *link)
+static bool request_reply(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
-    struct ch_tcp_slot *slot = slot_new(ep, link);
+    struct ch_tcp_slot *slot = wait_for_slot(ep, link);
 
     if (slot == NULL) return false;
     slot->head.kind = CH_FRAME_ASK;
-    expect(link, NULL, 0);
+    add_pending_reply(link, NULL, 0);
     return true;
 }
 
 /* A blocking put takes the request along if a quiet followed each of those before it: the peer
  * then gets one message in place of two. */
-static void ask_early(struct ch_endpoint *ep, struct ch_tcp_link *link)
+static void request_reply_early(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     if (link->quiet.counted == link->posted) return;
     link->quiet.n_sent++;
@@ -311,13 +312,13 @@ static void ask_early(struct ch_endpoint *ep, struct ch_tcp_link *link)
     if (link->quiet.n_sent > 1)
         link->quiet.n_pairs = 0;
     else if (link->quiet.n_pairs == CH_TCP_PAIRS && !is_pending_full(link))
-        (void)ask(ep, link);
+        (void)request_reply(ep, link);
     link->quiet.counted = link->posted;
 }
 
 /* is_done is asked for; `last` is the operation that it waits for. A request with the put must
  * be needed and suffice: no earlier one confirms `last`, which was posted by then. */
-static void learn(struct ch_tcp_link *link, uint64_t last)
+static void note_quiet_pattern(struct ch_tcp_link *link, uint64_t last)
 {
     const bool is_pair =
         link->quiet.n_sent == 1 && link->quiet.asked < last && last <= link->quiet.counted;
@@ -334,7 +335,7 @@ static bool is_sent(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t c
 {
     const uint32_t count = ch_link_counter_of(ctx, CH_TCP_CTXS);
 
-    ask_early(ep, link);
+    request_reply_early(ep, link);
     ch_tcp_flush(ep, link);
     return link->sent >= link->ctx_borrowed[count] &&
            ch_tcp_channels_sent(link, link->ctx_divided[count]);
@@ -346,10 +347,10 @@ static bool is_done(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t c
     const uint32_t count = ch_link_counter_of(ctx, CH_TCP_CTXS);
     const uint64_t last = link->ctx_posted[count];
 
-    learn(link, last);
+    note_quiet_pattern(link, last);
     /* A thread may still have to count a part that the peer has received. */
     if (link->done >= last) return ch_tcp_channels_sent(link, link->ctx_divided[count]);
-    if (link->asked < last && !is_pending_full(link) && !ask(ep, link)) return false;
+    if (link->asked < last && !is_pending_full(link) && !request_reply(ep, link)) return false;
     ch_tcp_flush(ep, link);
     return link->done >= last && ch_tcp_channels_sent(link, link->ctx_divided[count]);
 }

@@ -54,7 +54,7 @@ bool ch_tcp_received(struct ch_endpoint *ep, uint32_t pe)
 
         memcpy(wanted.slot, wanted.dst, here);
         link->place = wanted.slot + here;
-        if (link->is_divided) ch_tcp_channels_move(ep, link, wanted.slot, wanted.bytes);
+        if (link->is_divided) ch_tcp_channels_redirect(ep, link, wanted.slot, wanted.bytes);
     }
     return wanted.state == CH_TCP_THERE;
 }
@@ -77,7 +77,7 @@ static size_t first_part(const struct ch_tcp_link *link, uint32_t parts)
 
 /* Number of bytes to read directly to the destination of a posted receive, although the head
  * before them has not arrived yet; 0: none. */
-static size_t wanted_guess(const struct ch_tcp_link *link)
+static size_t bytes_to_read_directly(const struct ch_tcp_link *link)
 {
     const size_t most = sizeof(link->in) - sizeof(struct ch_frame);
     const uint32_t parts = link->n_channels + 1;
@@ -93,8 +93,8 @@ static size_t wanted_guess(const struct ch_tcp_link *link)
 /* The body of the head is the wanted one. Of the `body` bytes at the destination, those behind
  * its first part are copied to the buffer, before the `rest` bytes that follow the head there.
  */
-static void take_wanted(struct ch_endpoint *ep, struct ch_tcp_link *link,
-                        const struct ch_frame *head, size_t body, size_t rest)
+static void place_wanted_body(struct ch_endpoint *ep, struct ch_tcp_link *link,
+                              const struct ch_frame *head, size_t body, size_t rest)
 {
     const size_t first = first_part(link, head->parts), here = body < first ? body : first;
 
@@ -115,8 +115,8 @@ static void take_wanted(struct ch_endpoint *ep, struct ch_tcp_link *link,
 /* `got` bytes were read in this way; the buffer contains the head and the bytes after the body:
  * if the body is at its destination, sets the state for it, otherwise copies everything into
  * the buffer. */
-static void wanted_sort(struct ch_endpoint *ep, struct ch_tcp_link *link, size_t guess,
-                        size_t got)
+static void sort_direct_read(struct ch_endpoint *ep, struct ch_tcp_link *link, size_t guess,
+                             size_t got)
 {
     char *const behind = link->in + sizeof(struct ch_frame);
     size_t body, rest;
@@ -133,7 +133,7 @@ static void wanted_sort(struct ch_endpoint *ep, struct ch_tcp_link *link, size_t
         memcpy(behind, link->wanted.dst, body);
         return;
     }
-    take_wanted(ep, link, &head, body, rest);
+    place_wanted_body(ep, link, &head, body, rest);
 }
 
 /* ---- frames ---- */
@@ -141,8 +141,8 @@ static void wanted_sort(struct ch_endpoint *ep, struct ch_tcp_link *link, size_t
 /* The result of handling the first frame. */
 enum step { DONE, INCOMPLETE, BAD };
 
-static enum step refuse(struct ch_endpoint *ep, struct ch_tcp_link *link,
-                        const struct ch_frame *head, const char *what)
+static enum step refuse_frame(struct ch_endpoint *ep, struct ch_tcp_link *link,
+                              const struct ch_frame *head, const char *what)
 {
     ch_tcp_fail(ep, link, CHORUS_ERR_SYSTEM,
                 "it sent a frame of kind %u for %llu (value %llu) that %s", head->kind,
@@ -153,7 +153,7 @@ static enum step refuse(struct ch_endpoint *ep, struct ch_tcp_link *link,
 static enum step refuse_place(struct ch_endpoint *ep, struct ch_tcp_link *link,
                               const struct ch_frame *head)
 {
-    return refuse(ep, link, head, "names no attached memory");
+    return refuse_frame(ep, link, head, "names no attached memory");
 }
 
 static size_t buffered(const struct ch_tcp_link *link)
@@ -177,15 +177,15 @@ static void finish_body(struct ch_tcp_link *link)
         link->wanted.state = CH_TCP_THERE;
 }
 
-bool ch_tcp_waits(const struct ch_tcp_link *link)
+bool ch_tcp_waits_for_channels(const struct ch_tcp_link *link)
 {
-    return link->is_divided && link->left == 0 && !ch_tcp_channels_have(link);
+    return link->is_divided && link->left == 0 && !ch_tcp_channels_received(link);
 }
 
 /* Is the body of the last frame incomplete? */
 static bool is_busy(struct ch_tcp_link *link)
 {
-    if (link->left != 0 || ch_tcp_waits(link)) return true;
+    if (link->left != 0 || ch_tcp_waits_for_channels(link)) return true;
     if (link->is_divided) finish_body(link);
     return false;
 }
@@ -223,8 +223,8 @@ static enum step take_body(struct ch_endpoint *ep, struct ch_tcp_link *link,
     return DONE;
 }
 
-static enum step do_put(struct ch_endpoint *ep, struct ch_tcp_link *link,
-                        const struct ch_frame *head)
+static enum step serve_put(struct ch_endpoint *ep, struct ch_tcp_link *link,
+                           const struct ch_frame *head)
 {
     if (!ch_parts_hold(&ep->parts, head->there, head->value))
         return refuse_place(ep, link, head);
@@ -234,24 +234,25 @@ static enum step do_put(struct ch_endpoint *ep, struct ch_tcp_link *link,
     return take_body(ep, link, head, link->wanted.dst); /* none is small */
 }
 
-static enum step do_word(struct ch_endpoint *ep, struct ch_tcp_link *link,
-                         const struct ch_frame *head)
+static enum step serve_word(struct ch_endpoint *ep, struct ch_tcp_link *link,
+                            const struct ch_frame *head)
 {
     if (!ch_frame_word(&ep->parts, head)) return refuse_place(ep, link, head);
     link->lo += sizeof(*head);
     return DONE;
 }
 
-static enum step reply(struct ch_endpoint *ep, struct ch_tcp_link *link,
-                       const struct ch_frame *head, const void *body, size_t bytes)
+static enum step send_reply(struct ch_endpoint *ep, struct ch_tcp_link *link,
+                            const struct ch_frame *head, const void *body, size_t bytes)
 {
-    struct ch_tcp_slot *slot = ch_tcp_slot_reply(link);
+    struct ch_tcp_slot *slot = ch_tcp_slot_for_reply(link);
 
-    if (slot == NULL) return refuse(ep, link, head, "exceeds the number of requests at a time");
+    if (slot == NULL)
+        return refuse_frame(ep, link, head, "exceeds the number of requests at a time");
     slot->head.kind = CH_FRAME_REPLY;
     slot->head.value = bytes;
     if (bytes > CH_TCP_SMALL) {
-        ch_tcp_slot_body(ep, link, slot, body, bytes);
+        ch_tcp_slot_set_body(ep, link, slot, body, bytes);
     } else {
         ch_get_bytes(slot->small, body, bytes);
         slot->small_bytes = bytes;
@@ -259,17 +260,17 @@ static enum step reply(struct ch_endpoint *ep, struct ch_tcp_link *link,
     return DONE;
 }
 
-static enum step do_get(struct ch_endpoint *ep, struct ch_tcp_link *link,
-                        const struct ch_frame *head)
+static enum step serve_get(struct ch_endpoint *ep, struct ch_tcp_link *link,
+                           const struct ch_frame *head)
 {
     if (!ch_parts_hold(&ep->parts, head->there, head->value))
         return refuse_place(ep, link, head);
     link->lo += sizeof(*head);
-    return reply(ep, link, head, (const void *)(uintptr_t)head->there, head->value);
+    return send_reply(ep, link, head, (const void *)(uintptr_t)head->there, head->value);
 }
 
-static enum step do_amo(struct ch_endpoint *ep, struct ch_tcp_link *link,
-                        const struct ch_frame *head)
+static enum step serve_amo(struct ch_endpoint *ep, struct ch_tcp_link *link,
+                           const struct ch_frame *head)
 {
     struct ch_frame_operands operands;
     uint64_t fetched;
@@ -280,24 +281,24 @@ static enum step do_amo(struct ch_endpoint *ep, struct ch_tcp_link *link,
         return refuse_place(ep, link, head);
     link->lo += sizeof(*head) + sizeof(operands);
     if (!head->wants_reply) return DONE;
-    return reply(ep, link, head, &fetched, sizeof(fetched));
+    return send_reply(ep, link, head, &fetched, sizeof(fetched));
 }
 
-static enum step do_reply(struct ch_endpoint *ep, struct ch_tcp_link *link,
-                          const struct ch_frame *head)
+static enum step serve_reply(struct ch_endpoint *ep, struct ch_tcp_link *link,
+                             const struct ch_frame *head)
 {
     const struct ch_tcp_pending *request = &link->pending[link->first_pending % CH_TCP_PENDING];
 
     if (link->first_pending == link->end_pending || request->bytes != head->value)
-        return refuse(ep, link, head, "answers no request");
+        return refuse_frame(ep, link, head, "answers no request");
     return take_body(ep, link, head, request->dst);
 }
 
-static enum step do_channels(struct ch_endpoint *ep, struct ch_tcp_link *link,
-                             const struct ch_frame *head)
+static enum step serve_channels(struct ch_endpoint *ep, struct ch_tcp_link *link,
+                                const struct ch_frame *head)
 {
-    if (!ch_tcp_widened(ep, link, head->value))
-        return refuse(ep, link, head, "names channels that are not open");
+    if (!ch_tcp_widen_finish(ep, link, head->value))
+        return refuse_frame(ep, link, head, "names channels that are not open");
     link->lo += sizeof(*head);
     return DONE;
 }
@@ -308,43 +309,43 @@ static bool is_divided_well(const struct ch_tcp_link *link, const struct ch_fram
                                 ch_tcp_may_divide(link, head->value, head->parts));
 }
 
-static enum step do_frame(struct ch_endpoint *ep, struct ch_tcp_link *link)
+static enum step serve_frame(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     struct ch_frame head;
 
     if (buffered(link) < sizeof(head)) return INCOMPLETE;
     memcpy(&head, link->in + link->lo, sizeof(head));
     if (!is_divided_well(link, &head))
-        return refuse(ep, link, &head, "is divided into parts that it cannot have");
+        return refuse_frame(ep, link, &head, "is divided into parts that it cannot have");
     switch (head.kind) {
     case CH_FRAME_PUT:
-        return do_put(ep, link, &head);
+        return serve_put(ep, link, &head);
     case CH_FRAME_WORD:
-        return do_word(ep, link, &head);
+        return serve_word(ep, link, &head);
     case CH_FRAME_GET:
-        return do_get(ep, link, &head);
+        return serve_get(ep, link, &head);
     case CH_FRAME_AMO:
-        return do_amo(ep, link, &head);
+        return serve_amo(ep, link, &head);
     case CH_FRAME_ASK:
         link->lo += sizeof(head);
-        return reply(ep, link, &head, NULL, 0);
+        return send_reply(ep, link, &head, NULL, 0);
     case CH_FRAME_REPLY:
-        return do_reply(ep, link, &head);
+        return serve_reply(ep, link, &head);
     case CH_FRAME_BYE:
         link->lo += sizeof(head);
         link->state = CH_TCP_GONE;
         return DONE;
     case CH_FRAME_CHANNELS:
-        return do_channels(ep, link, &head);
+        return serve_channels(ep, link, &head);
     default:
-        return refuse(ep, link, &head, "is none");
+        return refuse_frame(ep, link, &head, "is none");
     }
 }
 
 /* ---- reading ---- */
 
 /* `placed` more bytes of a body are at their destination. */
-static void place(struct ch_tcp_link *link, size_t placed)
+static void note_placed_bytes(struct ch_tcp_link *link, size_t placed)
 {
     if (placed == 0) return;
     link->place += placed;
@@ -353,12 +354,12 @@ static void place(struct ch_tcp_link *link, size_t placed)
 }
 
 /* Execute the frames in the buffer. False: the link has failed. */
-static bool do_frames(struct ch_endpoint *ep, struct ch_tcp_link *link)
+static bool serve_frames(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     enum step step = DONE;
 
     while (step == DONE && link->state == CH_TCP_UP && !is_busy(link))
-        step = do_frame(ep, link);
+        step = serve_frame(ep, link);
     if (step == BAD) return false;
     memmove(link->in, link->in + link->lo, buffered(link));
     link->hi -= link->lo;
@@ -366,14 +367,14 @@ static bool do_frames(struct ch_endpoint *ep, struct ch_tcp_link *link)
     return true;
 }
 
-static void lose(struct ch_endpoint *ep, struct ch_tcp_link *link, const char *why)
+static void fail_lost_link(struct ch_endpoint *ep, struct ch_tcp_link *link, const char *why)
 {
     if (link->state != CH_TCP_GONE) ch_tcp_fail(ep, link, CHORUS_ERR_ABORTED, "%s", why);
 }
 
 /* Where the next bytes go: the rest of a body to its destination, a body that is expected next
  * to that of its posted receive, and all others into the buffer. */
-static int aim(struct ch_tcp_link *link, size_t guess, struct iovec parts[3])
+static int set_destinations(struct ch_tcp_link *link, size_t guess, struct iovec parts[3])
 {
     const size_t head = guess != 0 ? sizeof(struct ch_frame) : 0;
     const size_t end = guess != 0 ? sizeof(link->in) : CH_TCP_READ;
@@ -392,17 +393,18 @@ static int aim(struct ch_tcp_link *link, size_t guess, struct iovec parts[3])
 }
 
 /* `got` more bytes have arrived. False: the link has failed. */
-static bool take(struct ch_endpoint *ep, struct ch_tcp_link *link, size_t guess, size_t got)
+static bool take_bytes(struct ch_endpoint *ep, struct ch_tcp_link *link, size_t guess,
+                       size_t got)
 {
     const size_t placed = got < link->left ? got : link->left;
 
     if (guess != 0) {
-        wanted_sort(ep, link, guess, got);
+        sort_direct_read(ep, link, guess, got);
     } else {
-        place(link, placed);
+        note_placed_bytes(link, placed);
         link->hi += got - placed;
     }
-    return do_frames(ep, link);
+    return serve_frames(ep, link);
 }
 
 /* Execute the frames behind a divided body if its channels have received their parts. False:
@@ -410,9 +412,9 @@ static bool take(struct ch_endpoint *ep, struct ch_tcp_link *link, size_t guess,
 static bool may_read(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     if (!link->is_divided || link->left != 0) return true;
-    if (ch_tcp_waits(link)) return false;
+    if (ch_tcp_waits_for_channels(link)) return false;
     ep->has_moved = ep->has_arrived = true;
-    return do_frames(ep, link) && (!link->is_divided || link->left != 0);
+    return serve_frames(ep, link) && (!link->is_divided || link->left != 0);
 }
 
 /*
@@ -439,9 +441,9 @@ static void note_arrival(struct ch_tcp_link *link)
 void ch_tcp_receive(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     for (int i = 0; i < READS && may_read(ep, link) && link->state == CH_TCP_UP; i++) {
-        const size_t guess = wanted_guess(link);
+        const size_t guess = bytes_to_read_directly(link);
         struct iovec parts[3];
-        const int n = aim(link, guess, parts);
+        const int n = set_destinations(link, guess, parts);
         const ssize_t got = n == 1 ? recv(link->fd, parts[0].iov_base, parts[0].iov_len, 0)
                                    : readv(link->fd, parts, n);
         size_t room = 0;
@@ -449,12 +451,12 @@ void ch_tcp_receive(struct ch_endpoint *ep, struct ch_tcp_link *link)
         if (got < 0 && errno == EINTR) continue;
         if (got < 0 && errno == EAGAIN) break;
         if (got <= 0) {
-            lose(ep, link, got == 0 ? CH_TCP_HAS_CLOSED : strerror(errno));
+            fail_lost_link(ep, link, got == 0 ? CH_TCP_HAS_CLOSED : strerror(errno));
             return;
         }
         note_arrival(link);
         ep->has_moved = ep->has_arrived = true;
-        if (!take(ep, link, guess, (size_t)got)) return;
+        if (!take_bytes(ep, link, guess, (size_t)got)) return;
         for (int k = 0; k < n; k++)
             room += parts[k].iov_len;
         if ((size_t)got < room) break;

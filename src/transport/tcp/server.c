@@ -44,7 +44,7 @@ static bool has_ended(const struct ch_tcp_channel *channel)
     return __atomic_load_n(&channel->error, __ATOMIC_RELAXED) != 0;
 }
 
-static void ring(int fd)
+static void signal_eventfd(int fd)
 {
     const uint64_t one = 1;
 
@@ -52,20 +52,22 @@ static void ring(int fd)
 }
 
 /* A part is over, or the channel is. */
-static void tell(const struct ch_tcp_server *server)
+static void notify_owner(const struct ch_tcp_server *server)
 {
     (void)__atomic_add_fetch(&server->wake->steps, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&server->wake->is_watched, __ATOMIC_SEQ_CST)) ring(server->wake->fd);
+    if (__atomic_load_n(&server->wake->is_watched, __ATOMIC_SEQ_CST))
+        signal_eventfd(server->wake->fd);
 }
 
 /* The result of a system call that has moved no byte. Returns whether to try again at once. */
-static bool stop(const struct ch_tcp_server *server, struct ch_tcp_channel *channel, int error)
+static bool fail_unless_again(const struct ch_tcp_server *server,
+                              struct ch_tcp_channel *channel, int error)
 {
     if (error == EINTR) return true;
     if (error == EAGAIN) return false;
     __atomic_store_n(&channel->error, error, __ATOMIC_RELEASE);
     __atomic_store_n(&server->wake->has_failed, 1, __ATOMIC_RELEASE);
-    tell(server);
+    notify_owner(server);
     return true;
 }
 
@@ -75,11 +77,11 @@ static bool receive_some(const struct ch_tcp_server *server, struct ch_tcp_chann
     const ssize_t got = recv(channel->fd, channel->in.at + channel->in_got,
                              left < STEP_BYTES ? left : STEP_BYTES, MSG_DONTWAIT);
 
-    if (got <= 0) return stop(server, channel, got == 0 ? CH_TCP_CLOSED : errno);
+    if (got <= 0) return fail_unless_again(server, channel, got == 0 ? CH_TCP_CLOSED : errno);
     channel->in_got += (size_t)got;
     if ((size_t)got < left) return true;
     __atomic_store_n(&channel->in_first, channel->in_first + 1, __ATOMIC_RELEASE);
-    tell(server);
+    notify_owner(server);
     return true;
 }
 
@@ -91,17 +93,17 @@ static bool send_some(const struct ch_tcp_server *server, struct ch_tcp_channel 
         send(channel->fd, part->at + channel->out_sent, left < STEP_BYTES ? left : STEP_BYTES,
              MSG_NOSIGNAL | MSG_DONTWAIT);
 
-    if (taken < 0) return stop(server, channel, errno);
+    if (taken < 0) return fail_unless_again(server, channel, errno);
     channel->out_sent += (size_t)taken;
     if ((size_t)taken < left) return true;
     channel->out_sent = 0;
     __atomic_store_n(&channel->out_first, channel->out_first + 1, __ATOMIC_RELEASE);
-    tell(server);
+    notify_owner(server);
     return true;
 }
 
 /* Returns whether anything was moved. */
-static bool pass(struct ch_tcp_server *server)
+static bool move_parts_once(struct ch_tcp_server *server)
 {
     bool has_moved = false;
 
@@ -119,7 +121,7 @@ static bool pass(struct ch_tcp_server *server)
 }
 
 /* The sockets that must be ready for the next part. */
-static nfds_t gather(struct ch_tcp_server *server)
+static nfds_t gather_sockets(struct ch_tcp_server *server)
 {
     nfds_t n = 0;
 
@@ -138,13 +140,13 @@ static nfds_t gather(struct ch_tcp_server *server)
 
 /* A channel gets a part before `is_asleep` is read, and that is set here before parts are
  * looked for, so no part is overlooked by both. */
-static void rest(struct ch_tcp_server *server)
+static void sleep_until_ready(struct ch_tcp_server *server)
 {
     uint64_t count;
     nfds_t n;
 
     __atomic_store_n(&server->is_asleep, 1, __ATOMIC_SEQ_CST);
-    n = gather(server);
+    n = gather_sockets(server);
     if (!__atomic_load_n(&server->is_ending, __ATOMIC_ACQUIRE))
         (void)poll(server->polls, n, -1);
     __atomic_store_n(&server->is_asleep, 0, __ATOMIC_SEQ_CST);
@@ -160,12 +162,12 @@ static void *server_main(void *arg)
     if (server->spare != NULL && ch_place_move_thread(server->spare) != 0)
         CH_LOG(INFO, "tcp: a thread for further connections shares the core of its PE");
     while (!__atomic_load_n(&server->is_ending, __ATOMIC_ACQUIRE)) {
-        if (pass(server)) {
+        if (move_parts_once(server)) {
             moved_ns = ch_clock_ns();
         } else if (ch_clock_ns() - moved_ns < SPIN_NS) {
             (void)sched_yield(); /* to a PE, if it shares the core */
         } else {
-            rest(server);
+            sleep_until_ready(server);
             moved_ns = ch_clock_ns();
         }
     }
@@ -184,12 +186,12 @@ void ch_tcp_server_unlock(struct ch_tcp_server *server)
     (void)pthread_mutex_unlock(&server->lock);
 }
 
-bool ch_tcp_server_call(struct ch_tcp_server *server)
+bool ch_tcp_server_wake(struct ch_tcp_server *server)
 {
     if (!__atomic_load_n(&server->is_asleep, __ATOMIC_SEQ_CST) ||
         !__atomic_exchange_n(&server->is_asleep, 0, __ATOMIC_SEQ_CST))
         return true;
-    ring(server->fd);
+    signal_eventfd(server->fd);
     return false;
 }
 
@@ -207,7 +209,7 @@ void ch_tcp_server_remove(struct ch_tcp_server *server, struct ch_tcp_channel *c
     for (uint32_t i = 0; i < server->n; i++)
         if (server->channels[i] == channel) server->channels[i] = server->channels[--server->n];
     ch_tcp_server_unlock(server);
-    (void)ch_tcp_server_call(server);
+    (void)ch_tcp_server_wake(server);
 }
 
 bool ch_tcp_server_start(struct ch_tcp_server *server, uint32_t most)
@@ -232,7 +234,7 @@ void ch_tcp_server_stop(struct ch_tcp_server *server)
 {
     if (!server->is_running) return;
     __atomic_store_n(&server->is_ending, 1, __ATOMIC_RELEASE);
-    ring(server->fd);
+    signal_eventfd(server->fd);
     (void)pthread_join(server->thread, NULL);
     server->is_running = false;
     (void)pthread_mutex_destroy(&server->lock);

@@ -42,7 +42,7 @@ void ch_tcp_watch(struct ch_endpoint *ep, int fd, uint64_t word, uint32_t before
     const int op = before == 0 ? EPOLL_CTL_ADD : events == 0 ? EPOLL_CTL_DEL : EPOLL_CTL_MOD;
 
     if (epoll_ctl(ep->epoll, op, fd, &event) != 0)
-        ch_tcp_remember(ep, CHORUS_ERR_SYSTEM, "tcp: epoll refuses another descriptor");
+        ch_tcp_remember_failure(ep, CHORUS_ERR_SYSTEM, "tcp: epoll refuses another descriptor");
 }
 
 /* Null is a no-op. */
@@ -78,22 +78,23 @@ static struct ch_tcp_link *link_new(struct ch_endpoint *ep, uint32_t pe)
     return link;
 }
 
-void ch_tcp_remember(struct ch_endpoint *ep, chorus_status code, const char *why)
+void ch_tcp_remember_failure(struct ch_endpoint *ep, chorus_status code, const char *why)
 {
     if (ep->status != CHORUS_OK) return;
     ep->status = code;
     (void)snprintf(ep->why, sizeof(ep->why), "%s", why);
 }
 
-struct ch_tcp_link *ch_tcp_link_called(struct ch_endpoint *ep, uint32_t pe)
+struct ch_tcp_link *ch_tcp_link_get_or_make(struct ch_endpoint *ep, uint32_t pe)
 {
     struct ch_tcp_link *link = ep->links[pe] != NULL ? ep->links[pe] : link_new(ep, pe);
 
-    if (link == NULL) ch_tcp_remember(ep, CHORUS_ERR_SYSTEM, "tcp: no memory for a connection");
+    if (link == NULL)
+        ch_tcp_remember_failure(ep, CHORUS_ERR_SYSTEM, "tcp: no memory for a connection");
     return link;
 }
 
-static void forget_up(struct ch_endpoint *ep, uint32_t pe)
+static void remove_from_up(struct ch_endpoint *ep, uint32_t pe)
 {
     for (uint32_t i = 0; i < ep->n_up; i++)
         if (ep->up[i] == pe) ep->up[i] = ep->up[--ep->n_up];
@@ -103,7 +104,7 @@ static void forget_up(struct ch_endpoint *ep, uint32_t pe)
 static void link_end(struct ch_endpoint *ep, struct ch_tcp_link *link, enum ch_tcp_state state)
 {
     if (link->state == CH_TCP_DIALING || link->state == CH_TCP_WAITING) ep->n_calls--;
-    forget_up(ep, link->pe);
+    remove_from_up(ep, link->pe);
     ch_tcp_call_end(&link->dial);
     ch_tcp_channels_end(ep, link);
     if (link->fd >= 0) (void)close(link->fd);
@@ -145,16 +146,16 @@ void ch_tcp_fail(struct ch_endpoint *ep, struct ch_tcp_link *link, chorus_status
     where_of(ep, link->pe, why);
     (void)snprintf(message, sizeof(message), "PE %u on host %s (%s): %s", link->pe,
                    ep->terms.hosts != NULL ? ep->terms.hosts[link->pe] : "?", why, reason);
-    ch_tcp_remember(ep, code, message);
+    ch_tcp_remember_failure(ep, code, message);
     link_end(ep, link, CH_TCP_FAILED);
 }
 
-struct ch_tcp_link *ch_tcp_link_of(struct ch_endpoint *ep, uint32_t pe)
+struct ch_tcp_link *ch_tcp_link_get_or_dial(struct ch_endpoint *ep, uint32_t pe)
 {
     struct ch_tcp_link *link = ep->links[pe];
 
     if (link == NULL) {
-        link = ch_tcp_link_called(ep, pe);
+        link = ch_tcp_link_get_or_make(ep, pe);
         if (link == NULL) return NULL;
         link->state = CH_TCP_DIALING;
         ch_tcp_dial(ep, link);
@@ -183,7 +184,7 @@ static chorus_status allocate(struct ch_endpoint *ep)
     if (ep->epoll < 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: cannot make an epoll descriptor: %s%s",
                        strerror(errno), errno == EMFILE ? "; " CH_LIMIT_ADVICE : "");
-    ch_tcp_spare(ep);
+    ch_tcp_reserve_spare(ep);
     return CHORUS_OK;
 }
 
@@ -202,7 +203,7 @@ static void say_bye(struct ch_endpoint *ep)
 
     for (uint32_t i = 0; i < ep->n_up; i++) {
         struct ch_tcp_link *link = ep->links[ep->up[i]];
-        struct ch_tcp_slot *slot = ch_tcp_slot_reply(link);
+        struct ch_tcp_slot *slot = ch_tcp_slot_for_reply(link);
 
         if (slot != NULL) slot->head.kind = CH_FRAME_BYE;
     }
@@ -330,14 +331,14 @@ bool ch_tcp_is_silent(const struct ch_endpoint *ep, int fd, uint64_t *since_ns, 
 
 /* ---- progress ---- */
 
-static void check(struct ch_endpoint *ep)
+static void check_links(struct ch_endpoint *ep)
 {
     const uint64_t now = ch_clock_ns();
 
     if (now - ep->checked_ns < CHECK_NS) return;
     ep->checked_ns = now;
     ch_tcp_calls_check(ep, now);
-    ch_tcp_spare(ep);
+    ch_tcp_reserve_spare(ep);
     for (uint32_t i = ep->n_up; i-- > 0;) {
         struct ch_tcp_link *link = ep->links[ep->up[i]];
 
@@ -360,7 +361,7 @@ static void link_step(struct ch_endpoint *ep, struct ch_tcp_link *link)
         link_end(ep, link, CH_TCP_GONE);
 }
 
-/* Threads of channels have woken this one; ch_tcp_channels_look finds out what they did. */
+/* Threads of channels have woken this one; ch_tcp_channels_check finds out what they did. */
 static void drain_wake(const struct ch_endpoint *ep)
 {
     uint64_t count;
@@ -368,7 +369,7 @@ static void drain_wake(const struct ch_endpoint *ep)
     if (read(ep->wake.fd, &count, sizeof(count)) < 0) return; /* another thread was faster */
 }
 
-static void handle(struct ch_endpoint *ep, uint32_t what, uint32_t index)
+static void handle_event(struct ch_endpoint *ep, uint32_t what, uint32_t index)
 {
     struct ch_tcp_link *link;
 
@@ -392,14 +393,14 @@ static void handle(struct ch_endpoint *ep, uint32_t what, uint32_t index)
 }
 
 /* The links that epoll reports. */
-static void attend(struct ch_endpoint *ep)
+static void serve_events(struct ch_endpoint *ep)
 {
     struct epoll_event events[EVENTS];
     const int n = epoll_wait(ep->epoll, events, EVENTS, 0);
 
     for (int i = 0; i < n; i++)
-        handle(ep, (uint32_t)(events[i].data.u64 >> 32), (uint32_t)events[i].data.u64);
-    check(ep);
+        handle_event(ep, (uint32_t)(events[i].data.u64 >> 32), (uint32_t)events[i].data.u64);
+    check_links(ep);
 }
 
 /* 0: epoll no longer watches the link. */
@@ -412,7 +413,7 @@ static void watch_link(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_
 }
 
 /* Read the only link directly. */
-static void step_one(struct ch_endpoint *ep, struct ch_tcp_link *link)
+static void step_only_link(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     if (ep->visits % LOOK == 0 && !ep->wake.is_watched) watch_link(ep, link, 0);
     link_step(ep, link);
@@ -420,7 +421,7 @@ static void step_one(struct ch_endpoint *ep, struct ch_tcp_link *link)
 
 /* epoll reports what arrives on the link; channels that have received their parts are noticed
  * here. */
-static void step_among(struct ch_endpoint *ep, struct ch_tcp_link *link)
+static void step_watched_link(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     if (link->is_divided && link->left == 0)
         link_step(ep, link);
@@ -431,14 +432,14 @@ static void step_among(struct ch_endpoint *ep, struct ch_tcp_link *link)
 
 void ch_tcp_step(struct ch_endpoint *ep)
 {
-    ch_tcp_channels_look(ep);
-    if (ep->visits++ % LOOK == 0 || ep->n_calls > 0 || ep->n_up > 1) attend(ep);
+    ch_tcp_channels_check(ep);
+    if (ep->visits++ % LOOK == 0 || ep->n_calls > 0 || ep->n_up > 1) serve_events(ep);
     if (ep->n_up == 1) {
-        step_one(ep, ep->links[ep->up[0]]);
+        step_only_link(ep, ep->links[ep->up[0]]);
         return;
     }
     for (uint32_t i = ep->n_up; i-- > 0;)
-        step_among(ep, ep->links[ep->up[i]]);
+        step_watched_link(ep, ep->links[ep->up[i]]);
 }
 
 static chorus_status tcp_progress(struct ch_endpoint *ep, bool *moved_out)
@@ -461,7 +462,7 @@ static int tcp_watch(struct ch_endpoint *ep)
     __atomic_store_n(&ep->wake.is_watched, 1, __ATOMIC_SEQ_CST);
     for (uint32_t i = 0; i < ep->n_up; i++) {
         struct ch_tcp_link *link = ep->links[ep->up[i]];
-        const uint32_t in = ch_tcp_waits(link) ? 0 : EPOLLIN;
+        const uint32_t in = ch_tcp_waits_for_channels(link) ? 0 : EPOLLIN;
 
         watch_link(ep, link, link->wants_room ? in | EPOLLOUT : in);
     }

@@ -309,13 +309,13 @@ struct ch_endpoint {
 
 /* For sending to a peer: the link is created, and begins to connect, at first use.
  * Null: operations are discarded. */
-struct ch_tcp_link *ch_tcp_link_of(struct ch_endpoint *ep, uint32_t pe);
+struct ch_tcp_link *ch_tcp_link_get_or_dial(struct ch_endpoint *ep, uint32_t pe);
 /* For a peer that has connected, or will. Null: no memory. */
-struct ch_tcp_link *ch_tcp_link_called(struct ch_endpoint *ep, uint32_t pe);
+struct ch_tcp_link *ch_tcp_link_get_or_make(struct ch_endpoint *ep, uint32_t pe);
 /* Fail the link, and the network with it; the first failure is kept. */
 void ch_tcp_fail(struct ch_endpoint *ep, struct ch_tcp_link *link, chorus_status code,
                  const char *format, ...) __attribute__((cold, format(printf, 4, 5)));
-void ch_tcp_remember(struct ch_endpoint *ep, chorus_status code, const char *why);
+void ch_tcp_remember_failure(struct ch_endpoint *ep, chorus_status code, const char *why);
 
 /* Send and receive as much as possible, on all links. */
 void ch_tcp_step(struct ch_endpoint *ep);
@@ -377,12 +377,12 @@ void ch_tcp_answer_make(struct ch_tcp_answer *answer, const unsigned char *secre
                         const struct ch_tcp_nonce *mine, const struct ch_tcp_nonce *theirs);
 
 /* What is wrong with a challenge, as text; null: nothing. */
-const char *ch_tcp_challenge_wrong(const struct ch_tcp_challenge *challenge);
+const char *ch_tcp_challenge_fault(const struct ch_tcp_challenge *challenge);
 /* Is this from a sender that has the secret? `mine` is the nonce that it answers. */
-bool ch_tcp_hello_holds(const struct ch_tcp_hello *hello, const unsigned char *secret,
-                        const struct ch_tcp_nonce *mine);
-bool ch_tcp_answer_holds(const struct ch_tcp_answer *answer, const unsigned char *secret,
-                         const struct ch_tcp_nonce *mine, const struct ch_tcp_nonce *theirs);
+bool ch_tcp_hello_is_valid(const struct ch_tcp_hello *hello, const unsigned char *secret,
+                           const struct ch_tcp_nonce *mine);
+bool ch_tcp_answer_is_valid(const struct ch_tcp_answer *answer, const unsigned char *secret,
+                            const struct ch_tcp_nonce *mine, const struct ch_tcp_nonce *theirs);
 
 /* ---- connect.c ---- */
 
@@ -390,7 +390,8 @@ CH_MUST_CHECK chorus_status ch_tcp_listen(struct ch_endpoint *ep, uint16_t *port
 void ch_tcp_dial(struct ch_endpoint *ep, struct ch_tcp_link *link);
 void ch_tcp_listen_end(struct ch_endpoint *ep);
 void ch_tcp_accept(struct ch_endpoint *ep, uint32_t listener);
-void ch_tcp_spare(struct ch_endpoint *ep); /* open the spare descriptor, if it is closed */
+void ch_tcp_reserve_spare(
+    struct ch_endpoint *ep); /* open the spare descriptor, if it is closed */
 /* An unauthenticated connection, or a link that is connecting, is readable or has connected. */
 void ch_tcp_accepted_step(struct ch_endpoint *ep, struct ch_tcp_call *call);
 void ch_tcp_dial_step(struct ch_endpoint *ep, struct ch_tcp_link *link);
@@ -429,14 +430,14 @@ size_t ch_tcp_first_part(size_t bytes, uint32_t parts);
 void ch_tcp_channels_expect(struct ch_endpoint *ep, struct ch_tcp_link *link, char *dst,
                             size_t bytes);
 /* Move what has arrived of them to dst, where the rest goes, too. */
-void ch_tcp_channels_move(struct ch_endpoint *ep, struct ch_tcp_link *link, char *dst,
-                          size_t bytes);
+void ch_tcp_channels_redirect(struct ch_endpoint *ep, struct ch_tcp_link *link, char *dst,
+                              size_t bytes);
 /* Have the channels received all parts that were announced? */
-bool ch_tcp_channels_have(const struct ch_tcp_link *link);
+bool ch_tcp_channels_received(const struct ch_tcp_link *link);
 /* Have they passed the first `count` parts to the kernel? */
 bool ch_tcp_channels_sent(const struct ch_tcp_link *link, uint64_t count);
 /* Notice what the threads have done; fails links whose channels have failed. */
-void ch_tcp_channels_look(struct ch_endpoint *ep);
+void ch_tcp_channels_check(struct ch_endpoint *ep);
 /* Does the host of a channel not answer? */
 bool ch_tcp_channels_silent(const struct ch_endpoint *ep, struct ch_tcp_link *link,
                             uint64_t now_ns);
@@ -448,7 +449,7 @@ void ch_tcp_channels_stop(struct ch_endpoint *ep);
 /* ---- channel.c: opening ---- */
 
 /* A link is up, and this PE has connected. */
-void ch_tcp_widen(struct ch_endpoint *ep, struct ch_tcp_link *link);
+void ch_tcp_widen_begin(struct ch_endpoint *ep, struct ch_tcp_link *link);
 /* A connecting channel is readable or has connected. */
 void ch_tcp_widen_step(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t channel);
 /* Give up channels whose time limit has passed. */
@@ -457,10 +458,10 @@ void ch_tcp_widen_check(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64
 enum ch_tcp_verdict ch_tcp_widen_judge(struct ch_endpoint *ep,
                                        const struct ch_tcp_hello *hello);
 /* The accepted connection, which is welcome, becomes a channel. */
-void ch_tcp_widen_take(struct ch_endpoint *ep, const struct ch_tcp_hello *hello,
-                       struct ch_tcp_call *call);
+void ch_tcp_widen_add_channel(struct ch_endpoint *ep, const struct ch_tcp_hello *hello,
+                              struct ch_tcp_call *call);
 /* The peer has opened all channels, or (0) has given them up. False: that is wrong. */
-bool ch_tcp_widened(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64_t count);
+bool ch_tcp_widen_finish(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64_t count);
 
 /* ---- server.c ---- */
 
@@ -471,7 +472,7 @@ void ch_tcp_server_add(struct ch_tcp_server *server, struct ch_tcp_channel *chan
 /* On return, the thread no longer accesses the channel, nor memory of its parts. */
 void ch_tcp_server_remove(struct ch_tcp_server *server, struct ch_tcp_channel *channel);
 /* The channel got a part, or will soon get one. Returns whether the thread was awake. */
-bool ch_tcp_server_call(struct ch_tcp_server *server);
+bool ch_tcp_server_wake(struct ch_tcp_server *server);
 void ch_tcp_server_lock(struct ch_tcp_server *server);
 void ch_tcp_server_unlock(struct ch_tcp_server *server);
 
@@ -491,10 +492,10 @@ bool ch_tcp_is_sent(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
 bool ch_tcp_is_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
 void ch_tcp_abandon(struct ch_endpoint *ep, uint32_t pe);
 /* The body of a put or reply, which is not copied; channels may send parts of it. */
-void ch_tcp_slot_body(struct ch_endpoint *ep, struct ch_tcp_link *link,
-                      struct ch_tcp_slot *slot, const void *body, size_t bytes);
+void ch_tcp_slot_set_body(struct ch_endpoint *ep, struct ch_tcp_link *link,
+                          struct ch_tcp_slot *slot, const void *body, size_t bytes);
 /* A slot for a reply; null: the peer has exceeded the number of requests. */
-struct ch_tcp_slot *ch_tcp_slot_reply(struct ch_tcp_link *link);
+struct ch_tcp_slot *ch_tcp_slot_for_reply(struct ch_tcp_link *link);
 /* Pass to the kernel as many frames as it takes now. */
 void ch_tcp_flush(struct ch_endpoint *ep, struct ch_tcp_link *link);
 
@@ -503,7 +504,7 @@ void ch_tcp_flush(struct ch_endpoint *ep, struct ch_tcp_link *link);
 /* Read what has arrived, and execute it. */
 void ch_tcp_receive(struct ch_endpoint *ep, struct ch_tcp_link *link);
 /* Is the link not read before its channels have received their parts? */
-bool ch_tcp_waits(const struct ch_tcp_link *link);
+bool ch_tcp_waits_for_channels(const struct ch_tcp_link *link);
 /* The operations of struct ch_link_ops for posted receives. */
 bool ch_tcp_post_receive(struct ch_endpoint *ep, uint32_t pe, void *slot, void *dst,
                          size_t bytes);

@@ -22,7 +22,7 @@ enum {
 
 /* The next part between colons, without them; false: there is none, or it is empty or too long.
  * *at becomes null after the last. */
-static bool take_part(const char **at, char *out, size_t bytes)
+static bool next_part(const char **at, char *out, size_t bytes)
 {
     const size_t length = *at == NULL ? 0 : strcspn(*at, ":");
 
@@ -40,15 +40,15 @@ chorus_status ch_verbs_choice_read(const char *text, struct ch_verbs_choice *out
     char part[NUMBER_BYTES];
     uint64_t number;
 
-    if (at != NULL && !take_part(&at, choice.name, sizeof(choice.name))) goto out_bad;
+    if (at != NULL && !next_part(&at, choice.name, sizeof(choice.name))) goto out_bad;
     if (at != NULL) {
-        if (!take_part(&at, part, sizeof(part)) ||
+        if (!next_part(&at, part, sizeof(part)) ||
             !ch_number_whole(part, 1, UINT8_MAX, &number))
             goto out_bad;
         choice.port = (uint8_t)number;
     }
     if (at != NULL) {
-        if (!take_part(&at, part, sizeof(part)) ||
+        if (!next_part(&at, part, sizeof(part)) ||
             !ch_number_whole(part, 0, GIDS_MAX - 1, &number))
             goto out_bad;
         choice.gid = (int)number;
@@ -76,7 +76,7 @@ static bool is_of_link(const union ibv_gid *gid)
     return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
 }
 
-static int gid_worth(const struct ibv_gid_entry *entry)
+static int rate_gid(const struct ibv_gid_entry *entry)
 {
     const int kind = is_ipv4(&entry->gid) ? 3 : is_of_link(&entry->gid) ? 1 : 2;
 
@@ -88,9 +88,9 @@ int ch_verbs_gid_choose(const struct ibv_gid_entry *entries, size_t n, uint8_t p
     int best = -1, worth = 0;
 
     for (size_t i = 0; i < n; i++)
-        if (entries[i].port_num == port && gid_worth(&entries[i]) > worth) {
+        if (entries[i].port_num == port && rate_gid(&entries[i]) > worth) {
             best = (int)i;
-            worth = gid_worth(&entries[i]);
+            worth = rate_gid(&entries[i]);
         }
     return best;
 }
@@ -117,7 +117,7 @@ static bool is_near(hwloc_topology_t topology, hwloc_const_bitmap_t own,
 }
 
 /* If hwloc knows no distances, all are near. */
-static void find_near(struct port *ports, size_t n)
+static void find_near_ports(struct port *ports, size_t n)
 {
     hwloc_topology_t topology;
     hwloc_bitmap_t own = hwloc_bitmap_alloc();
@@ -134,7 +134,7 @@ out_bitmap:
 }
 
 /* If a device was requested, no other network replaces it. */
-static chorus_status code_of(const struct ch_verbs_choice *choice)
+static chorus_status failure_code_of(const struct ch_verbs_choice *choice)
 {
     return choice->name[0] != '\0' ? CHORUS_ERR_ARG : CHORUS_ERR_UNSUPPORTED;
 }
@@ -145,7 +145,7 @@ struct excuse {
 };
 
 /* libibverbs reports a file that it may not open as missing. */
-static void excuse_open(struct ibv_device *device, struct excuse *excuse)
+static void explain_open_failure(struct ibv_device *device, struct excuse *excuse)
 {
     const int error = errno;
     char path[IBV_SYSFS_NAME_MAX + 32];
@@ -169,7 +169,7 @@ static void add_ports(struct ibv_device *device, const struct ch_verbs_choice *c
     struct ibv_port_attr port_attr;
 
     if (context == NULL) {
-        excuse_open(device, excuse);
+        explain_open_failure(device, excuse);
         return;
     }
     if (ibv_query_device(context, &attr) != 0) attr.phys_port_cnt = 0;
@@ -205,8 +205,8 @@ static chorus_status choose_port(struct ibv_device **list, const struct ch_verbs
     for (struct ibv_device **d = list; *d != NULL; d++)
         if (choice->name[0] == '\0' || strcmp(choice->name, ibv_get_device_name(*d)) == 0)
             add_ports(*d, choice, ports, &n, &excuse);
-    if (n == 0) return CH_FAIL(code_of(choice), "%s", excuse.text);
-    if (n > 1) find_near(ports, n);
+    if (n == 0) return CH_FAIL(failure_code_of(choice), "%s", excuse.text);
+    if (n > 1) find_near_ports(ports, n);
     for (size_t i = 0; i < n; i++)
         near += ports[i].is_near;
     nth %= (uint32_t)(near > 0 ? near : n);
@@ -254,7 +254,7 @@ static chorus_status choose_gid(const struct ch_verbs_choice *choice,
     return CHORUS_OK;
 }
 
-static void name_where(struct ch_verbs_device *device)
+static void describe_place(struct ch_verbs_device *device)
 {
     char address[INET6_ADDRSTRLEN] = "?";
     const union ibv_gid *gid = &device->gid.gid;
@@ -285,14 +285,15 @@ static chorus_status open_port(const struct port *port, const struct ch_verbs_ch
     device.context = ibv_open_device(port->device);
     if (device.context == NULL || ibv_query_device(device.context, &device.attr) != 0 ||
         ibv_query_port(device.context, device.port, &device.port_attr) != 0) {
-        st = CH_FAIL(code_of(choice), "%s cannot be opened: %s", device.name, strerror(errno));
+        st = CH_FAIL(failure_code_of(choice), "%s cannot be opened: %s", device.name,
+                     strerror(errno));
         goto out_close;
     }
     device.is_ethernet = device.port_attr.link_layer == IBV_LINK_LAYER_ETHERNET;
     (void)snprintf(path, sizeof(path), "/sys/class/infiniband/%s/device", device.name);
     device.is_software = access(path, F_OK) != 0;
     CH_TRY_GOTO(st, choose_gid(choice, &device), out_close);
-    name_where(&device);
+    describe_place(&device);
     *out = device;
     return CHORUS_OK;
 
@@ -309,7 +310,7 @@ chorus_status ch_verbs_device_open(const struct ch_verbs_choice *choice, uint32_
     chorus_status st;
 
     if (list == NULL)
-        return CH_FAIL(code_of(choice), "this host has no RDMA device: %s",
+        return CH_FAIL(failure_code_of(choice), "this host has no RDMA device: %s",
                        errno == ENOSYS ? "its kernel has no ib_uverbs" : strerror(errno));
     st = choose_port(list, choice, nth, &port);
     if (st == CHORUS_OK) st = open_port(&port, choice, out);

@@ -73,7 +73,8 @@ struct ibv_qp *ch_verbs_qp(const struct ch_endpoint *ep, uint32_t inline_bytes,
 }
 
 /* The address of a peer's port. */
-static struct ibv_ah_attr way(const struct ch_endpoint *ep, const struct ch_verbs_card *card)
+static struct ibv_ah_attr address_of_port(const struct ch_endpoint *ep,
+                                          const struct ch_verbs_card *card)
 {
     struct ibv_ah_attr ah = {.dlid = card->lid, .port_num = ep->device.port};
 
@@ -94,7 +95,7 @@ static uint8_t least(uint8_t a, uint8_t b)
  * network that is to be survived. */
 static uint8_t ack_timeout(const struct ch_endpoint *ep)
 {
-    const uint64_t all_ns = ch_silence_ns(ep->terms.options->link_ns);
+    const uint64_t all_ns = ch_silence_limit_ns(ep->terms.options->link_ns);
     uint8_t t = ACK_TIMEOUT_MIN;
 
     while (t < ACK_TIMEOUT_MAX && ((uint64_t)ACK_TIMEOUT_UNIT_NS << t) * (RETRIES + 1) < all_ns)
@@ -113,7 +114,7 @@ static int connect_qp(const struct ch_endpoint *ep, const struct ch_verbs_link *
                                .dest_qp_num = call->qpn,
                                .rq_psn = call->psn,
                                .min_rnr_timer = RNR_TIMER,
-                               .ah_attr = way(ep, card)};
+                               .ah_attr = address_of_port(ep, card)};
     int error;
 
     attr.max_dest_rd_atomic = least(CH_VERBS_READS, (uint8_t)ep->device.attr.max_qp_rd_atom);
@@ -136,24 +137,24 @@ static int connect_qp(const struct ch_endpoint *ep, const struct ch_verbs_link *
 
 /* --- connection requests --- */
 
-static void sign(const struct ch_endpoint *ep, struct ch_verbs_call *call)
+static void compute_mac(const struct ch_endpoint *ep, struct ch_verbs_call *call)
 {
     (void)crypto_generichash(call->mac, sizeof(call->mac), (const unsigned char *)call,
                              offsetof(struct ch_verbs_call, mac), ep->terms.secret,
                              sizeof(ep->terms.secret));
 }
 
-static bool is_ours(const struct ch_endpoint *ep, const struct ch_verbs_call *call)
+static bool has_valid_mac(const struct ch_endpoint *ep, const struct ch_verbs_call *call)
 {
     struct ch_verbs_call own = *call;
 
     if (call->magic != CALL_MAGIC || call->to != ep->terms.me || call->from >= ep->terms.n)
         return false;
-    sign(ep, &own);
+    compute_mac(ep, &own);
     return sodium_memcmp(own.mac, call->mac, sizeof(own.mac)) == 0;
 }
 
-void ch_verbs_listen(struct ch_endpoint *ep, uint32_t i)
+void ch_verbs_post_call_receive(struct ch_endpoint *ep, uint32_t i)
 {
     struct ibv_sge sge = {.addr = (uintptr_t)ch_verbs_received_at(ep, i),
                           .length = CH_VERBS_CALL_BYTES,
@@ -189,7 +190,7 @@ chorus_status ch_verbs_make_calls(struct ch_endpoint *ep)
     error = ibv_modify_qp(ep->calls, &attr,
                           IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_QKEY);
     for (uint32_t i = 0; error == 0 && i < CH_VERBS_CALLS; i++)
-        ch_verbs_listen(ep, i);
+        ch_verbs_post_call_receive(ep, i);
     attr.qp_state = IBV_QPS_RTR;
     if (error == 0) error = ibv_modify_qp(ep->calls, &attr, IBV_QP_STATE);
     attr.qp_state = IBV_QPS_RTS;
@@ -216,7 +217,7 @@ void ch_verbs_call_peer(struct ch_endpoint *ep, struct ch_verbs_link *link)
 
     if (ep->calls_sent - ep->calls_done == CALLS_SENT) return;
     if (link->ah == NULL) {
-        struct ibv_ah_attr attr = way(ep, &ep->peers[link->pe].card);
+        struct ibv_ah_attr attr = address_of_port(ep, &ep->peers[link->pe].card);
 
         link->ah = ibv_create_ah(ep->pd, &attr);
         if (link->ah == NULL) {
@@ -235,7 +236,7 @@ void ch_verbs_call_peer(struct ch_endpoint *ep, struct ch_verbs_link *link)
                                    .connected = link->is_connected,
                                    .up = link->stage == CH_VERBS_UP,
                                    .failed = link->stage == CH_VERBS_FAILED};
-    sign(ep, call);
+    compute_mac(ep, call);
     wr.wr.ud.ah = link->ah;
     wr.wr.ud.remote_qpn = ep->peers[link->pe].card.qpn;
     wr.wr.ud.remote_qkey = CALL_QKEY;
@@ -243,12 +244,12 @@ void ch_verbs_call_peer(struct ch_endpoint *ep, struct ch_verbs_link *link)
     link->call_ns = ch_clock_ns() + CALL_AGAIN_NS;
 }
 
-void ch_verbs_receive(struct ch_endpoint *ep, const struct ch_verbs_call *call)
+void ch_verbs_handle_call(struct ch_endpoint *ep, const struct ch_verbs_call *call)
 {
     struct ch_verbs_link *link;
     int error;
 
-    if (ep->peers == NULL || !is_ours(ep, call)) return;
+    if (ep->peers == NULL || !has_valid_mac(ep, call)) return;
     link = ch_verbs_link(ep, call->ctx, call->from);
     if (link == NULL || link->stage == CH_VERBS_FAILED) return;
     if (call->failed) {
@@ -266,11 +267,11 @@ void ch_verbs_receive(struct ch_endpoint *ep, const struct ch_verbs_call *call)
         link->peer_link = call->link;
     }
     if (call->qpn != link->peer_qpn) return;
-    if (call->connected) ch_verbs_is_up(ep, link);
+    if (call->connected) ch_verbs_set_up(ep, link);
     if (!call->up) ch_verbs_call_peer(ep, link);
 }
 
-void ch_verbs_call_again(struct ch_endpoint *ep)
+void ch_verbs_repeat_calls(struct ch_endpoint *ep)
 {
     const uint64_t now = ch_clock_ns(), limit = ep->terms.options->timeout_ns;
 
@@ -285,8 +286,8 @@ void ch_verbs_call_again(struct ch_endpoint *ep)
     }
 }
 
-void ch_verbs_hold(struct ch_endpoint *ep, struct ch_verbs_link *link,
-                   const struct ch_verbs_op *op)
+void ch_verbs_hold_op(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                      const struct ch_verbs_op *op)
 {
     if (link->held == NULL) link->held = calloc(CH_VERBS_HELD, sizeof(*link->held));
     if (link->held == NULL) {
@@ -300,7 +301,7 @@ void ch_verbs_hold(struct ch_endpoint *ep, struct ch_verbs_link *link,
     ch_verbs_call_peer(ep, link);
 }
 
-void ch_verbs_is_up(struct ch_endpoint *ep, struct ch_verbs_link *link)
+void ch_verbs_set_up(struct ch_endpoint *ep, struct ch_verbs_link *link)
 {
     struct ch_verbs_op *held = link->held;
     const uint32_t n = link->n_held;
@@ -314,22 +315,22 @@ void ch_verbs_is_up(struct ch_endpoint *ep, struct ch_verbs_link *link)
     was_replaying = ep->is_replaying;
     ep->is_replaying = true;
     for (uint32_t i = 0; i < n; i++)
-        ch_verbs_do(ep, link, &held[i]);
+        ch_verbs_perform_op(ep, link, &held[i]);
     ep->is_replaying = was_replaying;
     free(held);
-    ch_verbs_answer(ep, link);
+    ch_verbs_send_answers(ep, link);
 }
 
 /* --- links --- */
 
-struct ch_verbs_link *ch_verbs_link_known(const struct ch_endpoint *ep, uint32_t ctx,
-                                          uint32_t pe)
+struct ch_verbs_link *ch_verbs_link_find(const struct ch_endpoint *ep, uint32_t ctx,
+                                         uint32_t pe)
 {
     return ctx < ep->n_ctxs ? ep->by_ctx[ctx][pe] : NULL;
 }
 
 /* Make room in the tables for one more link, of this context. */
-static bool make_room(struct ch_endpoint *ep, uint32_t ctx)
+static bool grow_tables(struct ch_endpoint *ep, uint32_t ctx)
 {
     struct ch_verbs_link **links, ***by_ctx;
 
@@ -351,10 +352,10 @@ static bool make_room(struct ch_endpoint *ep, uint32_t ctx)
 
 struct ch_verbs_link *ch_verbs_link(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
-    struct ch_verbs_link *link = ch_verbs_link_known(ep, ctx, pe);
+    struct ch_verbs_link *link = ch_verbs_link_find(ep, ctx, pe);
 
     if (link != NULL) return link;
-    link = make_room(ep, ctx) ? calloc(1, sizeof(*link)) : NULL;
+    link = grow_tables(ep, ctx) ? calloc(1, sizeof(*link)) : NULL;
     if (link == NULL) {
         ch_verbs_fail(ep, NULL, CHORUS_ERR_SYSTEM, "no memory for a link to PE %u", pe);
         return NULL;

@@ -76,7 +76,7 @@ chorus_status ch_verbs_meet(struct ch_endpoint *ep, const char (*cards)[CH_LINK_
     return CHORUS_OK;
 }
 
-static void release(struct ch_verbs_regions *regions)
+static void deregister(struct ch_verbs_regions *regions)
 {
     (void)ibv_dereg_mr(regions->strict);
     if (regions->relaxed != NULL) (void)ibv_dereg_mr(regions->relaxed);
@@ -123,7 +123,7 @@ chorus_status ch_verbs_attach(struct ch_endpoint *ep, void *base, size_t bytes,
                                                    .key = regions->strict->lkey,
                                                    .handle = regions});
     if (st != CHORUS_OK) {
-        release(regions);
+        deregister(regions);
         return st;
     }
     *key_out =
@@ -136,17 +136,17 @@ void ch_verbs_detach(struct ch_endpoint *ep, void *base)
 {
     struct ch_part part;
 
-    if (ch_parts_remove(&ep->parts, (uintptr_t)base, &part)) release(part.handle);
+    if (ch_parts_remove(&ep->parts, (uintptr_t)base, &part)) deregister(part.handle);
 }
 
-chorus_status ch_verbs_learn(struct ch_endpoint *ep, uint32_t pe, const char *there,
-                             size_t bytes, uint64_t key)
+chorus_status ch_verbs_add_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there,
+                                    size_t bytes, uint64_t key)
 {
     return ch_parts_add(&ep->peers[pe].places,
                         (struct ch_part){.base = (uintptr_t)there, .bytes = bytes, .key = key});
 }
 
-void ch_verbs_forget(struct ch_endpoint *ep, uint32_t pe, const char *there)
+void ch_verbs_drop_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there)
 {
     struct ch_part part;
 

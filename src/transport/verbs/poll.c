@@ -47,7 +47,7 @@ void ch_verbs_fail(struct ch_endpoint *ep, struct ch_verbs_link *link, chorus_st
     va_end(args);
 }
 
-static const char *cause(enum ibv_wc_status status)
+static const char *failure_text(enum ibv_wc_status status)
 {
     switch (status) {
     case IBV_WC_RETRY_EXC_ERR:
@@ -68,7 +68,7 @@ static const char *cause(enum ibv_wc_status status)
 
 /* --- messages for the peer's CPU --- */
 
-void ch_verbs_mail(struct ch_endpoint *ep, uint32_t i)
+void ch_verbs_post_mail_receive(struct ch_endpoint *ep, uint32_t i)
 {
     struct ibv_sge sge = {.addr = (uintptr_t)ch_verbs_mail_at(ep, i),
                           .length = sizeof(struct ch_verbs_mail),
@@ -86,8 +86,8 @@ void ch_verbs_mail(struct ch_endpoint *ep, uint32_t i)
 
 /* Execute a peer's atomic operation on this CPU, so that PEs of this host may use the same
  * words. */
-static void serve(struct ch_endpoint *ep, struct ch_verbs_link *link,
-                  const struct ch_verbs_mail *mail)
+static void serve_amo(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                      const struct ch_verbs_mail *mail)
 {
     void *const word = (void *)(uintptr_t)mail->there;
 
@@ -103,11 +103,11 @@ static void serve(struct ch_endpoint *ep, struct ch_verbs_link *link,
         ch_amo_apply((enum ch_amo)mail->op, word, mail->bytes, mail->value, mail->compare);
     ep->n_owing++;
     ch_door_wake(ep->terms.door);
-    ch_verbs_answer(ep, link);
+    ch_verbs_send_answers(ep, link);
 }
 
-static void take_answer(struct ch_endpoint *ep, struct ch_verbs_link *link,
-                        const struct ch_verbs_mail *mail)
+static void store_answer(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                         const struct ch_verbs_mail *mail)
 {
     uint64_t *to;
 
@@ -125,19 +125,19 @@ static void read_mail(struct ch_endpoint *ep, const struct ibv_wc *wc)
     struct ch_verbs_mail mail;
 
     memcpy(&mail, ch_verbs_mail_at(ep, i), sizeof(mail));
-    ch_verbs_mail(ep, i);
+    ch_verbs_post_mail_receive(ep, i);
     if (wc->status != IBV_WC_SUCCESS || wc->byte_len != sizeof(mail)) return;
     if (mail.link >= ep->n_links || ep->links[mail.link]->qp == NULL ||
         ep->links[mail.link]->qp->qp_num != wc->qp_num)
         return;
-    ch_verbs_is_up(ep, ep->links[mail.link]); /* it has sent, so it has connected */
+    ch_verbs_set_up(ep, ep->links[mail.link]); /* it has sent, so it has connected */
     if (ep->links[mail.link]->stage != CH_VERBS_UP) return;
     switch ((enum ch_verbs_mail_kind)mail.kind) {
     case CH_VERBS_MAIL_AMO:
-        serve(ep, ep->links[mail.link], &mail);
+        serve_amo(ep, ep->links[mail.link], &mail);
         return;
     case CH_VERBS_MAIL_ANSWER:
-        take_answer(ep, ep->links[mail.link], &mail);
+        store_answer(ep, ep->links[mail.link], &mail);
         return;
     case CH_VERBS_MAIL_DOZES:
         ep->links[mail.link]->peer_dozes = true;
@@ -156,15 +156,15 @@ static void read_call(struct ch_endpoint *ep, const struct ibv_wc *wc)
     struct ch_verbs_call call;
 
     memcpy(&call, ch_verbs_received_at(ep, i) + GRH_BYTES, sizeof(call));
-    ch_verbs_listen(ep, i);
+    ch_verbs_post_call_receive(ep, i);
     if (wc->status == IBV_WC_SUCCESS && wc->byte_len == sizeof(call) + GRH_BYTES)
-        ch_verbs_receive(ep, &call);
+        ch_verbs_handle_call(ep, &call);
 }
 
 /* --- completions --- */
 
 /* The work requests of a queue pair complete in order, so all earlier ones are complete. */
-static void retire(struct ch_endpoint *ep, struct ch_verbs_link *link, uint32_t number)
+static void complete_up_to(struct ch_endpoint *ep, struct ch_verbs_link *link, uint32_t number)
 {
     while ((uint32_t)link->retired != number) {
         struct ch_verbs_slot *slot = &link->slots[++link->retired % CH_VERBS_DEPTH];
@@ -178,7 +178,7 @@ static void retire(struct ch_endpoint *ep, struct ch_verbs_link *link, uint32_t 
     }
 }
 
-static void complete(struct ch_endpoint *ep, const struct ibv_wc *wc)
+static void handle_completion(struct ch_endpoint *ep, const struct ibv_wc *wc)
 {
     const uint32_t which = (uint32_t)(wc->wr_id >> 32);
 
@@ -193,8 +193,8 @@ static void complete(struct ch_endpoint *ep, const struct ibv_wc *wc)
 
         if (wc->status != IBV_WC_SUCCESS)
             ch_verbs_fail(ep, link, CHORUS_ERR_ABORTED, "%s%s", ibv_wc_status_str(wc->status),
-                          cause(wc->status));
-        retire(ep, link, (uint32_t)wc->wr_id);
+                          failure_text(wc->status));
+        complete_up_to(ep, link, (uint32_t)wc->wr_id);
     }
 }
 
@@ -208,7 +208,7 @@ static const struct ch_verbs_link *link_of(const struct ch_endpoint *ep,
     return NULL;
 }
 
-static void take_event(struct ch_endpoint *ep, const struct ibv_async_event *event)
+static void handle_event(struct ch_endpoint *ep, const struct ibv_async_event *event)
 {
     struct ch_verbs_link *link = NULL;
 
@@ -240,11 +240,11 @@ static void look_at_events(struct ch_endpoint *ep)
     struct ibv_async_event event;
 
     while (poll(&fd, 1, 0) > 0 && ibv_get_async_event(ep->device.context, &event) == 0) {
-        take_event(ep, &event);
+        handle_event(ep, &event);
         ibv_ack_async_event(&event);
     }
     if (ep->port_down_ns != 0 &&
-        ch_clock_ns() - ep->port_down_ns > ch_silence_ns(ep->terms.options->link_ns))
+        ch_clock_ns() - ep->port_down_ns > ch_silence_limit_ns(ep->terms.options->link_ns))
         ch_verbs_fail(ep, NULL, CHORUS_ERR_SYSTEM, "the port is down");
 }
 
@@ -269,14 +269,14 @@ chorus_status ch_verbs_progress(struct ch_endpoint *ep, bool *moved_out)
     if (ep->is_armed) disarm(ep);
     /* One at a time, since handling a completion may make progress to wait for room. */
     for (int i = 0; i < BATCH && (n = ibv_poll_cq(ep->cq, 1, &wc)) > 0; i++) {
-        complete(ep, &wc);
+        handle_completion(ep, &wc);
         *moved_out = true;
     }
     if (n < 0) ch_verbs_fail(ep, NULL, CHORUS_ERR_SYSTEM, "its completions cannot be read");
     ep->looks++;
-    if (ep->n_calling > 0 && ep->looks % LOOKS_AT_CALLS == 0) ch_verbs_call_again(ep);
+    if (ep->n_calling > 0 && ep->looks % LOOKS_AT_CALLS == 0) ch_verbs_repeat_calls(ep);
     for (uint32_t i = 0; ep->n_owing > 0 && i < ep->n_links; i++)
-        ch_verbs_answer(ep, ep->links[i]);
+        ch_verbs_send_answers(ep, ep->links[i]);
     if (ep->looks % LOOKS_AT_EVENTS == 0) look_at_events(ep);
     return ep->failed == CHORUS_OK ? CHORUS_OK : CH_FAIL(ep->failed, "%s", ep->why);
 }

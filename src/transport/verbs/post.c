@@ -25,7 +25,8 @@ struct waited {
 
 /* Make progress while waiting for room. False: the link has failed, or the wait has reached its
  * time limit. */
-static bool go_on(struct ch_endpoint *ep, struct ch_verbs_link *link, struct waited *p)
+static bool progress_while_waiting(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                                   struct waited *p)
 {
     const uint64_t limit = ep->terms.options->timeout_ns;
     bool moved = false;
@@ -49,29 +50,29 @@ static bool has_room(const struct ch_endpoint *ep, const struct ch_verbs_link *l
     return link->posted - link->retired < CH_VERBS_DEPTH && ep->n_unread < CH_VERBS_SENDS;
 }
 
-static bool wait_room(struct ch_endpoint *ep, struct ch_verbs_link *link)
+static bool wait_for_room(struct ch_endpoint *ep, struct ch_verbs_link *link)
 {
     struct waited p = {0, 0};
 
     while (!has_room(ep, link))
-        if (!go_on(ep, link, &p)) return false;
+        if (!progress_while_waiting(ep, link, &p)) return false;
     return true;
 }
 
-static char *take_piece(struct ch_endpoint *ep, struct ch_verbs_link *link)
+static char *wait_for_piece(struct ch_endpoint *ep, struct ch_verbs_link *link)
 {
     struct waited p = {0, 0};
 
     while (ep->n_free_pieces == 0)
-        if (!go_on(ep, link, &p)) return NULL;
+        if (!progress_while_waiting(ep, link, &p)) return NULL;
     return ep->free_pieces[--ep->n_free_pieces];
 }
 
 /* --- work requests --- */
 
 /* Post one work request for which there is room. */
-static void post(struct ch_endpoint *ep, struct ch_verbs_link *link, struct ibv_send_wr *wr,
-                 struct ch_verbs_slot slot)
+static void post_request(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                         struct ibv_send_wr *wr, struct ch_verbs_slot slot)
 {
     const uint64_t number = link->posted + 1;
     struct ibv_send_wr *bad;
@@ -115,8 +116,8 @@ static bool find_place(struct ch_endpoint *ep, struct ch_verbs_link *link, const
 }
 
 /* Checked before anything is accessed. */
-static bool is_announced(struct ch_endpoint *ep, struct ch_verbs_link *link, const char *there,
-                         size_t bytes)
+static bool is_memory_known(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                            const char *there, size_t bytes)
 {
     const uintptr_t end = (uintptr_t)there + bytes;
     struct ch_part place;
@@ -132,8 +133,9 @@ static size_t least(size_t a, size_t b)
 }
 
 /* The bytes of one work request, from or to `at`, which is in `part` or in none. */
-static size_t stretch(const struct ch_endpoint *ep, const struct ch_part *part, const char *at,
-                      const struct ch_part *place, const char *there, size_t bytes)
+static size_t request_bytes(const struct ch_endpoint *ep, const struct ch_part *part,
+                            const char *at, const struct ch_part *place, const char *there,
+                            size_t bytes)
 {
     bytes = least(bytes, place->base + place->bytes - (uintptr_t)there);
     if (part == NULL) return least(bytes, CH_VERBS_PIECE_BYTES);
@@ -141,8 +143,8 @@ static size_t stretch(const struct ch_endpoint *ep, const struct ch_part *part, 
     return least(bytes, part->base + part->bytes - (uintptr_t)at);
 }
 
-static bool put(struct ch_endpoint *ep, struct ch_verbs_link *link, char *there,
-                const char *src, size_t bytes, size_t *done_out)
+static bool post_put(struct ch_endpoint *ep, struct ch_verbs_link *link, char *there,
+                     const char *src, size_t bytes, size_t *done_out)
 {
     const struct ch_part *part = ch_parts_find(&ep->parts, (uintptr_t)src);
     struct ch_part place;
@@ -151,7 +153,7 @@ static bool put(struct ch_endpoint *ep, struct ch_verbs_link *link, char *there,
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_WRITE};
 
     if (!find_place(ep, link, there, &place)) return false;
-    bytes = stretch(ep, part, src, &place, there, bytes);
+    bytes = request_bytes(ep, part, src, &place, there, bytes);
     sge.length = (uint32_t)bytes;
     if (bytes <= ep->inline_bytes) {
         wr.send_flags = IBV_SEND_INLINE;
@@ -159,7 +161,7 @@ static bool put(struct ch_endpoint *ep, struct ch_verbs_link *link, char *there,
         sge.lkey = (uint32_t)part->key;
         slot.is_signaled = slot.is_direct = true;
     } else {
-        slot.piece = take_piece(ep, link);
+        slot.piece = wait_for_piece(ep, link);
         if (slot.piece == NULL) return false;
         memcpy(slot.piece, src, bytes);
         slot.is_signaled = true;
@@ -168,15 +170,15 @@ static bool put(struct ch_endpoint *ep, struct ch_verbs_link *link, char *there,
     }
     wr.wr.rdma.remote_addr = (uintptr_t)there;
     wr.wr.rdma.rkey = CH_VERBS_RELAXED(place.key);
-    if (!wait_room(ep, link)) return false;
-    post(ep, link, &wr, slot);
+    if (!wait_for_room(ep, link)) return false;
+    post_request(ep, link, &wr, slot);
     if (slot.is_direct) link->lent = link->posted;
     *done_out = bytes;
     return true;
 }
 
-static bool get(struct ch_endpoint *ep, struct ch_verbs_link *link, char *dst,
-                const char *there, size_t bytes, size_t *done_out)
+static bool post_get(struct ch_endpoint *ep, struct ch_verbs_link *link, char *dst,
+                     const char *there, size_t bytes, size_t *done_out)
 {
     const struct ch_part *part = ch_parts_find(&ep->parts, (uintptr_t)dst);
     struct ch_part place;
@@ -185,13 +187,13 @@ static bool get(struct ch_endpoint *ep, struct ch_verbs_link *link, char *dst,
     struct ibv_send_wr wr = {.sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_RDMA_READ};
 
     if (!find_place(ep, link, there, &place)) return false;
-    bytes = stretch(ep, part, dst, &place, there, bytes);
+    bytes = request_bytes(ep, part, dst, &place, there, bytes);
     sge.length = (uint32_t)bytes;
     if (part != NULL) {
         sge.lkey = (uint32_t)part->key;
         slot.is_direct = true;
     } else {
-        slot.piece = take_piece(ep, link);
+        slot.piece = wait_for_piece(ep, link);
         if (slot.piece == NULL) return false;
         slot.dst = dst;
         slot.bytes = (uint32_t)bytes;
@@ -200,8 +202,8 @@ static bool get(struct ch_endpoint *ep, struct ch_verbs_link *link, char *dst,
     }
     wr.wr.rdma.remote_addr = (uintptr_t)there;
     wr.wr.rdma.rkey = CH_VERBS_STRICT(place.key);
-    if (!wait_room(ep, link)) return false;
-    post(ep, link, &wr, slot);
+    if (!wait_for_room(ep, link)) return false;
+    post_request(ep, link, &wr, slot);
     *done_out = bytes;
     return true;
 }
@@ -213,11 +215,11 @@ static void send_mail(struct ch_endpoint *ep, struct ch_verbs_link *link,
     struct ibv_send_wr wr = {
         .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_INLINE};
 
-    post(ep, link, &wr, (struct ch_verbs_slot){0});
+    post_request(ep, link, &wr, (struct ch_verbs_slot){0});
 }
 
-static void amo(struct ch_endpoint *ep, struct ch_verbs_link *link,
-                const struct ch_verbs_op *op)
+static void post_amo(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                     const struct ch_verbs_op *op)
 {
     const struct ch_verbs_mail mail = {.link = link->peer_link,
                                        .kind = CH_VERBS_MAIL_AMO,
@@ -229,7 +231,7 @@ static void amo(struct ch_endpoint *ep, struct ch_verbs_link *link,
     struct waited p = {0, 0};
 
     while (link->asked - link->answered == CH_VERBS_AMOS || !has_room(ep, link))
-        if (!go_on(ep, link, &p)) return;
+        if (!progress_while_waiting(ep, link, &p)) return;
     link->fetched[link->asked++ % CH_VERBS_AMOS] = op->dst;
     send_mail(ep, link, &mail);
 }
@@ -240,8 +242,8 @@ static void amo(struct ch_endpoint *ep, struct ch_verbs_link *link,
  * which the peer's CPU may not have executed yet, that CPU stores the word: it receives the
  * message after all earlier writes have arrived.
  */
-static void say(struct ch_endpoint *ep, struct ch_verbs_link *link,
-                const struct ch_verbs_op *op)
+static void post_word(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                      const struct ch_verbs_op *op)
 {
     struct ch_part place;
     struct ibv_sge sge = {.addr = (uintptr_t)&op->value, .length = sizeof(op->value)};
@@ -255,18 +257,18 @@ static void say(struct ch_endpoint *ep, struct ch_verbs_link *link,
 
         set.amo = CH_AMO_SET;
         set.bytes = sizeof(op->value);
-        amo(ep, link, &set);
+        post_amo(ep, link, &set);
         return;
     }
-    if (!find_place(ep, link, op->there, &place) || !wait_room(ep, link)) return;
+    if (!find_place(ep, link, op->there, &place) || !wait_for_room(ep, link)) return;
     wr.wr.rdma.remote_addr = (uintptr_t)op->there;
     wr.wr.rdma.rkey = CH_VERBS_STRICT(place.key);
-    post(ep, link, &wr, (struct ch_verbs_slot){0});
+    post_request(ep, link, &wr, (struct ch_verbs_slot){0});
 }
 
 /* If there is no room it is omitted, and the peer polls again after a while. */
-static bool tell(struct ch_endpoint *ep, struct ch_verbs_link *link,
-                 enum ch_verbs_mail_kind kind)
+static bool send_notice(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                        enum ch_verbs_mail_kind kind)
 {
     const struct ch_verbs_mail mail = {.link = link->peer_link, .kind = (uint8_t)kind};
 
@@ -276,70 +278,71 @@ static bool tell(struct ch_endpoint *ep, struct ch_verbs_link *link,
 }
 
 /* With many links this would cost more than the sleep of a millisecond. */
-void ch_verbs_doze(struct ch_endpoint *ep)
+void ch_verbs_announce_sleep(struct ch_endpoint *ep)
 {
     if (!ep->is_in_order || ep->n_links > DOZE_LINKS || ep->failed != CHORUS_OK) return;
     for (uint32_t i = 0; i < ep->n_links; i++)
         if (!ep->links[i]->is_told)
-            ep->links[i]->is_told = tell(ep, ep->links[i], CH_VERBS_MAIL_DOZES);
+            ep->links[i]->is_told = send_notice(ep, ep->links[i], CH_VERBS_MAIL_DOZES);
 }
 
 /* The peer sleeps and may wait for this word. */
-static void knock(struct ch_endpoint *ep, struct ch_verbs_link *link,
-                  const struct ch_verbs_op *op)
+static void wake_sleeping_peer(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                               const struct ch_verbs_op *op)
 {
     const bool is_word = op->kind == CH_VERBS_WORD ||
                          (op->kind == CH_VERBS_PUT && op->bytes <= sizeof(uint64_t));
 
     if (!link->peer_dozes || !is_word) return;
-    link->peer_dozes = !tell(ep, link, CH_VERBS_MAIL_KNOCK);
+    link->peer_dozes = !send_notice(ep, link, CH_VERBS_MAIL_KNOCK);
 }
 
-static void perform(struct ch_endpoint *ep, struct ch_verbs_link *link,
-                    const struct ch_verbs_op *op)
+static void perform_op(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                       const struct ch_verbs_op *op)
 {
     size_t done = 0;
 
-    if (!is_announced(ep, link, op->there, op->bytes)) return;
+    if (!is_memory_known(ep, link, op->there, op->bytes)) return;
     switch (op->kind) {
     case CH_VERBS_PUT:
         for (size_t at = 0; at < op->bytes && link->stage == CH_VERBS_UP; at += done)
-            if (!put(ep, link, op->there + at, (const char *)op->src + at, op->bytes - at,
-                     &done))
+            if (!post_put(ep, link, op->there + at, (const char *)op->src + at, op->bytes - at,
+                          &done))
                 return;
         return;
     case CH_VERBS_GET:
         for (size_t at = 0; at < op->bytes && link->stage == CH_VERBS_UP; at += done)
-            if (!get(ep, link, (char *)op->dst + at, op->there + at, op->bytes - at, &done))
+            if (!post_get(ep, link, (char *)op->dst + at, op->there + at, op->bytes - at,
+                          &done))
                 return;
         return;
     case CH_VERBS_WORD:
-        if (link->stage == CH_VERBS_UP) say(ep, link, op);
+        if (link->stage == CH_VERBS_UP) post_word(ep, link, op);
         return;
     case CH_VERBS_AMO:
-        if (link->stage == CH_VERBS_UP) amo(ep, link, op);
+        if (link->stage == CH_VERBS_UP) post_amo(ep, link, op);
         return;
     }
 }
 
-void ch_verbs_do(struct ch_endpoint *ep, struct ch_verbs_link *link,
-                 const struct ch_verbs_op *op)
+void ch_verbs_perform_op(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                         const struct ch_verbs_op *op)
 {
-    perform(ep, link, op);
-    knock(ep, link, op);
+    perform_op(ep, link, op);
+    wake_sleeping_peer(ep, link, op);
 }
 
-void ch_verbs_post(struct ch_endpoint *ep, struct ch_verbs_link *link,
-                   const struct ch_verbs_op *op)
+void ch_verbs_post_or_hold(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                           const struct ch_verbs_op *op)
 {
     struct waited p = {0, 0};
 
     while (link->stage == CH_VERBS_CALLING && link->n_held == CH_VERBS_HELD)
-        if (!go_on(ep, link, &p)) return;
+        if (!progress_while_waiting(ep, link, &p)) return;
     if (link->stage == CH_VERBS_CALLING)
-        ch_verbs_hold(ep, link, op);
+        ch_verbs_hold_op(ep, link, op);
     else
-        ch_verbs_do(ep, link, op);
+        ch_verbs_perform_op(ep, link, op);
 }
 
 void ch_verbs_flush(struct ch_endpoint *ep, struct ch_verbs_link *link)
@@ -347,10 +350,10 @@ void ch_verbs_flush(struct ch_endpoint *ep, struct ch_verbs_link *link)
     struct ibv_send_wr wr = {.opcode = IBV_WR_RDMA_WRITE};
 
     if (link->signaled != link->posted && has_room(ep, link))
-        post(ep, link, &wr, (struct ch_verbs_slot){.is_signaled = true});
+        post_request(ep, link, &wr, (struct ch_verbs_slot){.is_signaled = true});
 }
 
-void ch_verbs_answer(struct ch_endpoint *ep, struct ch_verbs_link *link)
+void ch_verbs_send_answers(struct ch_endpoint *ep, struct ch_verbs_link *link)
 {
     while (link->sent != link->made && link->stage == CH_VERBS_UP && has_room(ep, link)) {
         const struct ch_verbs_mail mail = {.link = link->peer_link,

@@ -222,19 +222,19 @@ void ch_verbs_device_close(struct ch_verbs_device *device);
 /* --- link.c --- */
 /* The link, which is made if needed; null: it cannot be made, and the network has failed. */
 struct ch_verbs_link *ch_verbs_link(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
-struct ch_verbs_link *ch_verbs_link_known(const struct ch_endpoint *ep, uint32_t ctx,
-                                          uint32_t pe);
+struct ch_verbs_link *ch_verbs_link_find(const struct ch_endpoint *ep, uint32_t ctx,
+                                         uint32_t pe);
 void ch_verbs_link_free(struct ch_verbs_link *link);
 /* Handle a received request; send one; repeat it for each link that still waits; queue an
  * operation for a link that is not up yet; the link is up. */
-void ch_verbs_receive(struct ch_endpoint *ep, const struct ch_verbs_call *call);
+void ch_verbs_handle_call(struct ch_endpoint *ep, const struct ch_verbs_call *call);
 void ch_verbs_call_peer(struct ch_endpoint *ep, struct ch_verbs_link *link);
-void ch_verbs_call_again(struct ch_endpoint *ep);
-void ch_verbs_hold(struct ch_endpoint *ep, struct ch_verbs_link *link,
-                   const struct ch_verbs_op *op);
-void ch_verbs_is_up(struct ch_endpoint *ep, struct ch_verbs_link *link);
+void ch_verbs_repeat_calls(struct ch_endpoint *ep);
+void ch_verbs_hold_op(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                      const struct ch_verbs_op *op);
+void ch_verbs_set_up(struct ch_endpoint *ep, struct ch_verbs_link *link);
 /* Post a receive buffer again. */
-void ch_verbs_listen(struct ch_endpoint *ep, uint32_t i);
+void ch_verbs_post_call_receive(struct ch_endpoint *ep, uint32_t i);
 CH_MUST_CHECK chorus_status ch_verbs_make_calls(struct ch_endpoint *ep);
 /* A queue pair that carries data, in its first state; null: errno is the reason. */
 struct ibv_qp *ch_verbs_qp(const struct ch_endpoint *ep, uint32_t inline_bytes,
@@ -242,17 +242,17 @@ struct ibv_qp *ch_verbs_qp(const struct ch_endpoint *ep, uint32_t inline_bytes,
 
 /* --- post.c --- */
 /* Post an operation of the network's caller; and post the waiting ones once the link is up. */
-void ch_verbs_post(struct ch_endpoint *ep, struct ch_verbs_link *link,
-                   const struct ch_verbs_op *op);
-void ch_verbs_do(struct ch_endpoint *ep, struct ch_verbs_link *link,
-                 const struct ch_verbs_op *op);
+void ch_verbs_post_or_hold(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                           const struct ch_verbs_op *op);
+void ch_verbs_perform_op(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                         const struct ch_verbs_op *op);
 /* Post a write without data, whose completion confirms that all earlier operations have
  * arrived. */
 void ch_verbs_flush(struct ch_endpoint *ep, struct ch_verbs_link *link);
 /* See link.h. */
-void ch_verbs_doze(struct ch_endpoint *ep);
+void ch_verbs_announce_sleep(struct ch_endpoint *ep);
 /* Post replies for which there was no room. */
-void ch_verbs_answer(struct ch_endpoint *ep, struct ch_verbs_link *link);
+void ch_verbs_send_answers(struct ch_endpoint *ep, struct ch_verbs_link *link);
 
 /* --- memory.c --- */
 /* The message of a failure to register memory. */
@@ -264,14 +264,14 @@ chorus_status ch_verbs_meet(struct ch_endpoint *ep, const char (*cards)[CH_LINK_
 chorus_status ch_verbs_attach(struct ch_endpoint *ep, void *base, size_t bytes,
                               uint64_t *key_out);
 void ch_verbs_detach(struct ch_endpoint *ep, void *base);
-chorus_status ch_verbs_learn(struct ch_endpoint *ep, uint32_t pe, const char *there,
-                             size_t bytes, uint64_t key);
-void ch_verbs_forget(struct ch_endpoint *ep, uint32_t pe, const char *there);
+chorus_status ch_verbs_add_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there,
+                                    size_t bytes, uint64_t key);
+void ch_verbs_drop_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there);
 void ch_verbs_abandon(struct ch_endpoint *ep, uint32_t pe);
 
 /* --- poll.c --- */
 chorus_status ch_verbs_progress(struct ch_endpoint *ep, bool *moved_out);
 int ch_verbs_watch(struct ch_endpoint *ep);
-void ch_verbs_mail(struct ch_endpoint *ep, uint32_t i);
+void ch_verbs_post_mail_receive(struct ch_endpoint *ep, uint32_t i);
 
 #endif /* CH_VERBS_STATE_H */

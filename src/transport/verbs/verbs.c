@@ -68,7 +68,7 @@ static chorus_status make_pool(struct ch_endpoint *ep)
     return CHORUS_OK;
 }
 
-static chorus_status refuse(const struct ch_endpoint *ep, const char *what)
+static chorus_status refuse_device(const struct ch_endpoint *ep, const char *what)
 {
     return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "%s cannot create a %s: %s", ep->device.name, what,
                    strerror(errno));
@@ -80,13 +80,13 @@ static chorus_status make_queues(struct ch_endpoint *ep)
     const int completions = CH_VERBS_SENDS + CH_VERBS_MAILS + 2 * CH_VERBS_CALLS;
 
     ep->channel = ibv_create_comp_channel(ep->device.context);
-    if (ep->channel == NULL) return refuse(ep, "completion channel");
+    if (ep->channel == NULL) return refuse_device(ep, "completion channel");
     ep->cq = ibv_create_cq(ep->device.context, completions, NULL, ep->channel, 0);
-    if (ep->cq == NULL) return refuse(ep, "completion queue");
+    if (ep->cq == NULL) return refuse_device(ep, "completion queue");
     ep->srq = ibv_create_srq(ep->pd, &init);
-    if (ep->srq == NULL) return refuse(ep, "shared receive queue");
+    if (ep->srq == NULL) return refuse_device(ep, "shared receive queue");
     for (uint32_t i = 0; i < CH_VERBS_MAILS && ep->failed == CHORUS_OK; i++)
-        ch_verbs_mail(ep, i);
+        ch_verbs_post_mail_receive(ep, i);
     return ch_verbs_make_calls(ep);
 }
 
@@ -96,7 +96,7 @@ static chorus_status try_queue_pair(struct ch_endpoint *ep)
     struct ibv_qp *qp = ch_verbs_qp(ep, INLINE_BYTES, &ep->inline_bytes);
 
     if (qp == NULL) qp = ch_verbs_qp(ep, sizeof(struct ch_verbs_mail), &ep->inline_bytes);
-    if (qp == NULL) return refuse(ep, "queue pair of the kind that Chorus needs");
+    if (qp == NULL) return refuse_device(ep, "queue pair of the kind that Chorus needs");
     /* Does a CPU that polls memory see the writes of this queue pair in their order, if none of
      * them is under a relaxed key? libibverbs reports it, if it is not too old (meson.build).
      * Soft-RoCE processes packets in order, and stores the data of one before the next. */
@@ -119,7 +119,7 @@ static chorus_status make_watch(struct ch_endpoint *ep)
 }
 
 /* The number of this PE among those of its host, to distribute them over ports. */
-static uint32_t place(const struct ch_link_terms *terms)
+static uint32_t number_on_host(const struct ch_link_terms *terms)
 {
     uint32_t before = 0;
 
@@ -128,15 +128,15 @@ static uint32_t place(const struct ch_link_terms *terms)
     return before;
 }
 
-static chorus_status start(struct ch_endpoint *ep)
+static chorus_status open_device(struct ch_endpoint *ep)
 {
     struct ch_verbs_choice choice;
 
     if (sodium_init() < 0) return CH_FAIL(CHORUS_ERR_SYSTEM, "libsodium does not start");
     CH_TRY(ch_verbs_choice_read(ep->terms.options->verbs, &choice));
-    CH_TRY(ch_verbs_device_open(&choice, place(&ep->terms), &ep->device));
+    CH_TRY(ch_verbs_device_open(&choice, number_on_host(&ep->terms), &ep->device));
     ep->pd = ibv_alloc_pd(ep->device.context);
-    if (ep->pd == NULL) return refuse(ep, "protection domain");
+    if (ep->pd == NULL) return refuse_device(ep, "protection domain");
     CH_TRY(make_pool(ep));
     CH_TRY(make_queues(ep));
     CH_TRY(try_queue_pair(ep));
@@ -144,7 +144,7 @@ static chorus_status start(struct ch_endpoint *ep)
 }
 
 /* Posted operations arrive even if no thread waits for them; this waits for a moment. */
-static void drain(struct ch_endpoint *ep)
+static void wait_for_posted(struct ch_endpoint *ep)
 {
     const uint64_t start_ns = ch_clock_ns();
     bool moved;
@@ -165,7 +165,7 @@ static void drain(struct ch_endpoint *ep)
 static void verbs_close(struct ch_endpoint *ep)
 {
     if (ep == NULL) return;
-    drain(ep);
+    wait_for_posted(ep);
     for (uint32_t i = 0; i < ep->n_links; i++)
         ch_verbs_link_free(ep->links[i]);
     for (uint32_t i = 0; i < ep->n_ctxs; i++)
@@ -204,7 +204,7 @@ static chorus_status verbs_open(const struct ch_link_terms *terms, struct ch_end
      * itself. The heap is shared memory, which a fork does not move, so children keep it
      * (MADV_DOFORK). */
     (void)ibv_fork_init();
-    st = start(ep);
+    st = open_device(ep);
     if (st == CHORUS_OK)
         *ep_out = ep;
     else
@@ -221,31 +221,31 @@ static uint32_t verbs_caps(const struct ch_endpoint *ep)
 
 /* --- operations --- */
 
-static void submit(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
-                   const struct ch_verbs_op *op)
+static void post_op(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
+                    const struct ch_verbs_op *op)
 {
     struct ch_verbs_link *link = ch_verbs_link(ep, ctx, pe);
 
-    if (link != NULL) ch_verbs_post(ep, link, op);
+    if (link != NULL) ch_verbs_post_or_hold(ep, link, op);
 }
 
 static chorus_status verbs_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, char *there,
                                const void *src, size_t bytes)
 {
-    submit(ep, ctx, pe,
-           &(struct ch_verbs_op){
-               .kind = CH_VERBS_PUT, .there = there, .src = src, .bytes = bytes});
+    post_op(ep, ctx, pe,
+            &(struct ch_verbs_op){
+                .kind = CH_VERBS_PUT, .there = there, .src = src, .bytes = bytes});
     return CHORUS_OK;
 }
 
 static chorus_status verbs_get(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, void *dst,
                                const char *there, size_t bytes)
 {
-    submit(ep, ctx, pe,
-           &(struct ch_verbs_op){.kind = CH_VERBS_GET,
-                                 .there = (char *)(uintptr_t)there,
-                                 .dst = dst,
-                                 .bytes = bytes});
+    post_op(ep, ctx, pe,
+            &(struct ch_verbs_op){.kind = CH_VERBS_GET,
+                                  .there = (char *)(uintptr_t)there,
+                                  .dst = dst,
+                                  .bytes = bytes});
     return CHORUS_OK;
 }
 
@@ -253,14 +253,14 @@ static chorus_status verbs_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe
                                enum ch_amo op, void *there, size_t bytes, uint64_t value,
                                uint64_t compare, uint64_t *fetched_out)
 {
-    submit(ep, ctx, pe,
-           &(struct ch_verbs_op){.kind = CH_VERBS_AMO,
-                                 .amo = op,
-                                 .there = there,
-                                 .dst = fetched_out,
-                                 .bytes = bytes,
-                                 .value = value,
-                                 .compare = compare});
+    post_op(ep, ctx, pe,
+            &(struct ch_verbs_op){.kind = CH_VERBS_AMO,
+                                  .amo = op,
+                                  .there = there,
+                                  .dst = fetched_out,
+                                  .bytes = bytes,
+                                  .value = value,
+                                  .compare = compare});
     return CHORUS_OK;
 }
 
@@ -271,9 +271,9 @@ static chorus_status verbs_put_signal(struct ch_endpoint *ep, uint32_t ctx, uint
     if (put->op != CH_AMO_SET)
         return verbs_amo(ep, ctx, pe, put->op, put->word, sizeof(*put->word), put->value, 0,
                          NULL);
-    submit(ep, ctx, pe,
-           &(struct ch_verbs_op){
-               .kind = CH_VERBS_WORD, .there = (char *)put->word, .value = put->value});
+    post_op(ep, ctx, pe,
+            &(struct ch_verbs_op){
+                .kind = CH_VERBS_WORD, .there = (char *)put->word, .value = put->value});
     return CHORUS_OK;
 }
 
@@ -290,12 +290,12 @@ static bool link_is_done(struct ch_endpoint *ep, struct ch_verbs_link *link)
     return link->posted == link->retired && link->asked == link->answered;
 }
 
-static bool all_are(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
-                    bool (*what)(struct ch_endpoint *, struct ch_verbs_link *))
+static bool holds_for_all(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
+                          bool (*what)(struct ch_endpoint *, struct ch_verbs_link *))
 {
     if (ep->failed != CHORUS_OK) return false;
     if (pe != CH_LINK_ALL) {
-        struct ch_verbs_link *link = ch_verbs_link_known(ep, ctx, pe);
+        struct ch_verbs_link *link = ch_verbs_link_find(ep, ctx, pe);
 
         return link == NULL || what(ep, link);
     }
@@ -306,18 +306,18 @@ static bool all_are(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
 
 static bool verbs_is_sent(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
-    return all_are(ep, ctx, pe, link_is_sent);
+    return holds_for_all(ep, ctx, pe, link_is_sent);
 }
 
 static bool verbs_is_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
-    return all_are(ep, ctx, pe, link_is_done);
+    return holds_for_all(ep, ctx, pe, link_is_done);
 }
 
 static void verbs_describe(const struct ch_endpoint *ep, uint32_t pe,
                            char why_out[CH_LINK_WHY_BYTES])
 {
-    const struct ch_verbs_link *link = ch_verbs_link_known(ep, 0, pe);
+    const struct ch_verbs_link *link = ch_verbs_link_find(ep, 0, pe);
 
     (void)snprintf(why_out, CH_LINK_WHY_BYTES, "verbs: from %.65s (%s) to %.65s%s",
                    ep->device.where, ep->device.why,
@@ -334,8 +334,8 @@ const struct ch_link_ops ch_link_verbs = {
     .meet = ch_verbs_meet,
     .attach = ch_verbs_attach,
     .detach = ch_verbs_detach,
-    .learn = ch_verbs_learn,
-    .forget = ch_verbs_forget,
+    .add_peer_key = ch_verbs_add_peer_key,
+    .drop_peer_key = ch_verbs_drop_peer_key,
     .put = verbs_put,
     .put_signal = verbs_put_signal,
     .get = verbs_get,
@@ -345,6 +345,6 @@ const struct ch_link_ops ch_link_verbs = {
     .abandon = ch_verbs_abandon,
     .progress = ch_verbs_progress,
     .watch = ch_verbs_watch,
-    .sleep = ch_verbs_doze,
+    .sleep = ch_verbs_announce_sleep,
     .describe = verbs_describe,
 };
