@@ -25,7 +25,7 @@ struct amo {
     bool fetches;
 };
 
-/* Of a value of 4 or 8 bytes; 0 for null. */
+/* Returns the bits of a value of 4 or 8 bytes; 0 if value is null. */
 static inline uint64_t load_bits(const void *value, size_t bytes)
 {
     uint32_t narrow;
@@ -40,6 +40,7 @@ static inline uint64_t load_bits(const void *value, size_t bytes)
     return wide;
 }
 
+/* Store the bits in a value of 4 or 8 bytes; do nothing if value is null. */
 static inline void store_bits(void *value, size_t bytes, uint64_t bits)
 {
     const uint32_t narrow = (uint32_t)bits;
@@ -62,7 +63,8 @@ static chorus_status perform_amo(const char *function, chorus_ctx_t ctx, const s
                         a->compare, t.pe, a->fetches ? fetched_out : NULL);
 }
 
-/* Any call; 0 after a failure. */
+/* Perform an atomic on any PE, and report failures. Returns the old value if a->fetches, else
+ * 0; 0 also after a failure. */
 static __attribute__((noinline)) uint64_t amo_far(const char *function, chorus_ctx_t ctx,
                                                   const struct amo *a)
 {
@@ -72,7 +74,8 @@ static __attribute__((noinline)) uint64_t amo_far(const char *function, chorus_c
     return fetched;
 }
 
-/* The old value. The op and the bytes are constants, so the compiler removes most of this. */
+/* Perform an atomic; returns the old value, if it fetches. The op and the bytes are constants,
+ * so the compiler removes most of this. */
 CH_INLINE uint64_t amo(const char *function, chorus_ctx_t ctx, struct amo a)
 {
     const struct ch_near *near = ch_find_near(ctx, a.object, a.bytes, a.pe);
@@ -208,6 +211,7 @@ CHORUS_AMO_BITWISE_TYPES(X)
 
 /* --- signals ------------------------------------------------------------------------------ */
 
+/* Check the operator of an update, and that its signal is symmetric, on PE `pe` and aligned. */
 static chorus_status check_signal(const struct ch_context *context, const char *function,
                                   const struct ch_signal_update *update, uint32_t pe)
 {
@@ -261,8 +265,9 @@ void ch_rma_put_signal(const char *function, chorus_ctx_t ctx, void *dest, const
 CHORUS_RMA_TYPES(X)
 #undef X
 
-static chorus_status signal_op(const char *function, chorus_ctx_t ctx,
-                               const struct ch_signal_update *update, int pe)
+/* Set the signal on PE `pe` or add to it, without data. */
+static chorus_status update_signal(const char *function, chorus_ctx_t ctx,
+                                   const struct ch_signal_update *update, int pe)
 {
     const enum ch_amo op = update->op == CHORUS_SIGNAL_ADD ? CH_AMO_ADD : CH_AMO_SET;
     struct ch_target t;
@@ -290,12 +295,12 @@ static chorus_status signal_op(const char *function, chorus_ctx_t ctx,
     void P##signal_set(ARG uint64_t *sig_addr, uint64_t signal, int pe)                      \
     {                                                                                        \
         const struct ch_signal_update update = {sig_addr, signal, CHORUS_SIGNAL_SET, false}; \
-        ch_report(signal_op(__func__, CTX, &update, pe));                                    \
+        ch_report(update_signal(__func__, CTX, &update, pe));                                \
     }                                                                                        \
     void P##signal_add(ARG uint64_t *sig_addr, uint64_t signal, int pe)                      \
     {                                                                                        \
         const struct ch_signal_update update = {sig_addr, signal, CHORUS_SIGNAL_ADD, false}; \
-        ch_report(signal_op(__func__, CTX, &update, pe));                                    \
+        ch_report(update_signal(__func__, CTX, &update, pe));                                \
     }
 DEFINE_PLAIN(chorus_, , CHORUS_CTX_DEFAULT)
 DEFINE_PLAIN(chorus_ctx_, CH_CTX_ARG, ctx)
@@ -304,7 +309,7 @@ void chorusx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
 {
     const struct ch_signal_update update = {sig_addr, signal, sig_op, false};
 
-    ch_report(signal_op(__func__, CHORUS_CTX_DEFAULT, &update, pe));
+    ch_report(update_signal(__func__, CHORUS_CTX_DEFAULT, &update, pe));
 }
 
 static chorus_status fetch_signal(const char *function, const uint64_t *sig_addr,

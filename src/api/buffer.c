@@ -71,7 +71,8 @@ static chorus_status map_object_over(const char *function, const struct ch_buffe
                    function, bytes, buffer->addr, strerror(errno));
 }
 
-/* Map private memory again, with the same contents. */
+/* Replace the object's pages at the buffer's address by private memory with the same contents.
+ * If there is no memory for that, the pages remain. */
 static void map_private(const struct ch_buffer *buffer)
 {
     void *const copy =
@@ -83,7 +84,7 @@ static void map_private(const struct ch_buffer *buffer)
                  buffer->addr);
 }
 
-/* Only the program's own mapping is left. */
+/* Return the object to the heap, so that only the program's own memory is left. */
 static void end_registration(const struct ch_context *context, const struct ch_buffer *buffer)
 {
     if (context->gpu == NULL) {
@@ -94,7 +95,8 @@ static void end_registration(const struct ch_context *context, const struct ch_b
     ch_heap_disown(context->heap, buffer->object);
 }
 
-/* Collective. Every PE sends its own status, so that all PEs continue or all fail. */
+/* Make the buffer's memory a symmetric object, buffer->object. Collective. Every PE sends its
+ * own status, so that all PEs continue or all fail. */
 static chorus_status make_object(struct ch_context *context, const char *function,
                                  struct ch_buffer *buffer)
 {
@@ -116,6 +118,8 @@ static chorus_status make_object(struct ch_context *context, const char *functio
     return status;
 }
 
+/* Make [addr, addr + bytes) the symmetric object *object_out until its registration ends.
+ * is_named: collectives also find the object by addr. Collective. */
 static chorus_status register_buffer(const char *function, void *addr, size_t bytes,
                                      bool is_named, void **object_out)
 {
@@ -139,7 +143,8 @@ static chorus_status register_buffer(const char *function, void *addr, size_t by
     return CHORUS_OK;
 }
 
-/* Collective: the buffer whose object, or whose memory if it is named, is at `at`. */
+/* End the registration of a buffer. is_named: it was registered under the program's own
+ * address, and `at` is that; else `at` is its symmetric object. Collective. */
 static chorus_status unregister_buffer(const char *function, const void *at, bool is_named)
 {
     struct ch_context *context;

@@ -95,7 +95,8 @@ RARE refuse_count(const struct ch_call *call)
         call->function, call->asked->count, call->team->n, ch_type_bytes[call->asked->type]);
 }
 
-/* Bytes from the first to the last of n * count elements with a stride of `step`. */
+/* Set *bytes_out to the bytes from the first to the last of count * PEs elements, each `step`
+ * elements behind the one before. Fails if step < 1. `name` is what the call names `step`. */
 static chorus_status find_strided_bytes(const struct ch_call *call, const char *name,
                                         ptrdiff_t step, size_t *bytes_out)
 {
@@ -117,7 +118,8 @@ static chorus_status find_strided_bytes(const struct ch_call *call, const char *
     return CHORUS_OK;
 }
 
-/* Bytes up to the end of the last block. */
+/* Set *bytes_out to the bytes from the start of the buffer `name` to the end of its last block.
+ * Fails if counts or offsets are null. */
 static chorus_status find_listed_bytes(const struct ch_call *call, const char *name,
                                        const size_t *counts, const size_t *offsets,
                                        size_t *bytes_out)
@@ -145,7 +147,8 @@ static chorus_status find_listed_bytes(const struct ch_call *call, const char *n
     return CHORUS_OK;
 }
 
-/* Buffers with strides, or with blocks of different lengths. */
+/* In calls with strides, or with counts and offsets: check those, and set the extents of dest
+ * and source, which depend on them. */
 static chorus_status check_pattern(const struct ch_call *call, struct ch_extent *extent)
 {
     const chorusx_call *asked = call->asked;
@@ -161,7 +164,7 @@ static chorus_status check_pattern(const struct ch_call *call, struct ch_extent 
                              &extent->source);
 }
 
-/* An operator of the program. */
+/* Check a call that combines by a function of the program. */
 RARE check_combine(const struct ch_context *context, const struct ch_call *call)
 {
     const chorusx_call *asked = call->asked;
@@ -186,6 +189,7 @@ static chorus_status refuse_alignment(const struct ch_call *call, const char *na
                    call->function, name, buffer, ch_type_align[call->asked->type]);
 }
 
+/* Is the buffer in this PE's heap, and aligned for its type? */
 static inline bool is_usable(const struct ch_context *context, const chorusx_call *asked,
                              const void *buffer, size_t bytes)
 {
@@ -193,8 +197,8 @@ static inline bool is_usable(const struct ch_context *context, const chorusx_cal
            ((uintptr_t)buffer & (ch_type_align[asked->type] - 1)) == 0;
 }
 
-/* In an object of a team: symmetric for calls of that team, and of teams whose PEs are all in
- * it. */
+/* Is the buffer in an object of a team that all PEs of `team` are in? It is then symmetric for
+ * calls of `team`. */
 static CH_COLD bool is_in_team_object(const struct ch_context *context,
                                       const struct ch_team *team, const void *buffer,
                                       size_t bytes)
@@ -207,8 +211,8 @@ static CH_COLD bool is_in_team_object(const struct ch_context *context,
     return true;
 }
 
-/* All PEs must get the same result, so a buffer without bytes is judged by its address; null
- * counts as symmetric. */
+/* Is the buffer symmetric for calls of `team`? All PEs must get the same answer, so a buffer
+ * without bytes is judged by its address; null counts as symmetric. */
 static inline bool is_symmetric(const struct ch_context *context, const struct ch_team *team,
                                 const void *buffer, size_t bytes)
 {
@@ -218,9 +222,9 @@ static inline bool is_symmetric(const struct ch_context *context, const struct c
            is_in_team_object(context, team, buffer, some);
 }
 
-/* Memory of this PE outside the heap. On hosts only the program knows whether it is valid; a
- * GPU's kernel that accesses memory that it cannot reach would end all CUDA work of the
- * process. */
+/* Check a buffer that is not symmetric: memory of this PE outside the heap. On hosts only the
+ * program knows whether it is valid; a GPU's kernel that accesses memory that it cannot reach
+ * would end all CUDA work of the process. */
 static chorus_status check_private_memory(const struct ch_context *context,
                                           const struct ch_call *call, const char *name,
                                           const void *buffer, size_t bytes)
@@ -242,6 +246,7 @@ static chorus_status check_private_memory(const struct ch_context *context,
     return CHORUS_OK;
 }
 
+/* Check one buffer, for which is_symmetric returned `symmetric`: its memory and alignment. */
 static inline chorus_status check_buffer(const struct ch_context *context,
                                          const struct ch_call *call, const char *name,
                                          const void *buffer, size_t bytes, bool symmetric)
@@ -253,6 +258,7 @@ static inline chorus_status check_buffer(const struct ch_context *context,
     return CHORUS_OK;
 }
 
+/* Do dest and source not overlap? */
 static inline bool are_apart(const chorusx_call *asked, const struct ch_extent *extent)
 {
     const char *dst = asked->dest, *src = asked->source;
@@ -260,7 +266,8 @@ static inline bool are_apart(const chorusx_call *asked, const struct ch_extent *
     return dst + extent->dest <= src || src + extent->source <= dst;
 }
 
-/* In place means: dest is source, or one of them is this PE's block of the other. */
+/* Fails unless dest and source, which overlap, are in place as the collective allows: dest is
+ * source, or one of them is this PE's block of the other. */
 static chorus_status check_overlap(const struct ch_call *call, const struct ch_extent *extent)
 {
     const chorusx_call *asked = call->asked;
@@ -281,7 +288,7 @@ static chorus_status check_overlap(const struct ch_call *call, const struct ch_e
         call->function, asked->dest, extent->dest, asked->source, extent->source);
 }
 
-/* The buffers of any call, whether it is valid or not. */
+/* Check the buffers of any call, and set the call's facts. */
 RARE check_buffers(const struct ch_context *context, struct ch_call *call,
                    const struct ch_extent *extent)
 {
@@ -298,7 +305,8 @@ RARE check_buffers(const struct ch_context *context, struct ch_call *call,
     return check_overlap(call, extent);
 }
 
-/* False: the bytes exceed the address space. */
+/* Set *out for a call without strides and without counts per PE. False: the bytes exceed the
+ * address space. */
 static inline bool compute_extent(const chorusx_call *asked, const struct ch_team *team,
                                   struct ch_extent *out)
 {
@@ -312,7 +320,8 @@ static inline bool compute_extent(const chorusx_call *asked, const struct ch_tea
     return true;
 }
 
-/* A negative root becomes larger than any n. */
+/* Is the root a PE of the team, or does the collective have none? A negative root becomes
+ * larger than any n. */
 static inline bool is_root_valid(const chorusx_call *asked, const struct ch_team *team)
 {
     return !ch_coll_has_root(asked->coll) || (uint32_t)asked->root < team->n;
@@ -336,6 +345,7 @@ static inline bool is_plain_and_valid(const struct ch_context *context,
            is_usable(context, asked, asked->source, extent.source) && are_apart(asked, &extent);
 }
 
+/* Check a call that is_plain_and_valid does not accept, and set its facts. */
 RARE check_call_slow(const struct ch_context *context, struct ch_call *call)
 {
     const chorusx_call *asked = call->asked;

@@ -22,17 +22,19 @@ static inline bool ch_guard_is_on(const struct ch_context *context)
     return context->options.check > 1;
 }
 
-/* Bytes of the block for an object. */
+/* Returns the bytes to allocate for an object of `bytes`; with CHORUS_CHECK=2, the object is
+ * followed by a guard. */
 size_t ch_guard_block_bytes(const struct ch_context *context, size_t bytes);
 
 /* Fill the guard behind the object's end; a no-op without CHORUS_CHECK=2. */
 void ch_guard_set(const struct ch_context *context, void *ptr, size_t bytes);
 
-/* ERR_ARG: the guard of the object was overwritten. */
+/* Check the guard of the object at ptr; ERR_ARG if the guard was overwritten. */
 CH_MUST_CHECK chorus_status ch_guard_check(const struct ch_context *context,
                                            const char *function, const void *ptr);
 
-/* The same for all objects, and for freed ones; passes each failure to the error handler. */
+/* Check the guards of all objects, and that no freed object was written. Each failure is passed
+ * to the error handler. */
 void ch_guard_check_all(const struct ch_context *context, const char *function);
 
 /* The part [lo, hi) of a freed object's block that was not allocated again since. */
@@ -44,34 +46,37 @@ struct ch_freed {
 
 /* Fill an object that is about to be freed, and remember its block. */
 void ch_guard_fill_freed(struct ch_context *context, void *ptr);
-/* The block of an object; without CHORUS_CHECK=2 no memory. The same for the part of an old
- * block that its object, which is now at ptr, no longer has. */
+/* Returns the block of an object; without CHORUS_CHECK=2 an empty one. */
 struct ch_freed ch_guard_extent(const struct ch_context *context, void *ptr);
+
+/* After a realloc: fill the part of the block `old` that the object, which is now at ptr, does
+ * not have any more, and remember that part as freed. */
 void ch_guard_fill_left(struct ch_context *context, struct ch_freed old, void *ptr);
 
-/* The block of ptr has been allocated, and was not written since: was it written while it was
- * free? Each such store is passed to the error handler. If `function` is null, the block may
- * have been written since, and is not examined. */
+/* Forget the freed memory that is now in the block of ptr, which has just been allocated. Each
+ * freed object that was written is first reported to the error handler; not if `function` is
+ * null, for a block that may have been written since its allocation. */
 void ch_guard_forget_freed(struct ch_context *context, const char *function, const void *ptr);
 
+/* Free the list of freed memory. */
 void ch_guard_close(struct ch_guard *guard);
 
-/* ERR_ARG: [address, address + bytes) is not inside one object that was not freed, or the
- * calling thread may not make calls. */
+/* ERR_ARG: [address, address + bytes) is not inside one object that was not freed. */
 CH_MUST_CHECK chorus_status ch_guard_check_inside(const struct ch_context *context,
                                                   const char *function, const char *name,
                                                   const void *address, size_t bytes);
+/* ERR_ARG: the calling thread may not make calls at the thread level of this PE. */
 CH_MUST_CHECK chorus_status ch_guard_check_thread(const struct ch_context *context,
                                                   const char *function);
 
 /* --- arguments ---------------------------------------------------------------------------- */
 
-/* The messages of the three checks below. */
+/* Fail with ERR_ARG and the message of ch_check_pe, and of ch_check_count. */
 CH_COLD chorus_status ch_refuse_pe(const struct ch_context *context, const char *function,
                                    int pe);
 CH_COLD chorus_status ch_refuse_bytes(const char *function, size_t count, size_t element_bytes);
-/* Fails for an address that is not in the heap; for others, with CHORUS_CHECK=2, checks that it
- * is in an object. */
+/* Do what ch_check_symmetric does, in all cases: memory of a team is symmetric, too, and with
+ * CHORUS_CHECK=2 the bytes must be in one object. */
 CH_COLD chorus_status ch_check_symmetric_slow(const struct ch_context *context,
                                               const char *function, const char *name,
                                               const void *address, size_t bytes);
@@ -118,21 +123,23 @@ CH_MUST_CHECK static inline chorus_status ch_check_owner(const struct ch_context
                : ch_check_owner_slow(context, function, name, address, pe);
 }
 
-/* ERR_ARG unless address is a multiple of bytes, a power of two: what atomics need. */
+/* ERR_ARG unless address is a multiple of `bytes`, a power of two, as atomics need. */
 CH_MUST_CHECK chorus_status ch_check_aligned(const char *function, const char *name,
                                              const void *address, size_t bytes);
 
 /* --- contexts ----------------------------------------------------------------------------- */
 
-/* ch_ctx_resolve and ch_ctx_number for a context that the program created. */
+/* Find a context that the program created: the transport's number of it, and its team. ERR_ARG
+ * if it does not exist. */
 CH_MUST_CHECK chorus_status ch_ctx_find(const struct ch_context *context, const char *function,
                                         chorus_ctx_t ctx, uint32_t *number_out,
                                         ch_team_handle *team_out);
+/* Set *world_out to the number in the job of PE `pe` of the team; ERR_ARG without such a PE. */
 CH_MUST_CHECK chorus_status ch_ctx_translate(const struct ch_context *context,
                                              const char *function, ch_team_handle team, int pe,
                                              uint32_t *world_out);
 
-/* The transport's number of a context; ERR_ARG for one that does not exist. */
+/* Set *number_out to the transport's number of a context; ERR_ARG if it does not exist. */
 CH_MUST_CHECK static inline chorus_status ch_ctx_number(const struct ch_context *context,
                                                         const char *function, chorus_ctx_t ctx,
                                                         uint32_t *number_out)
@@ -144,7 +151,8 @@ CH_MUST_CHECK static inline chorus_status ch_ctx_number(const struct ch_context 
                                      : ch_ctx_find(context, function, ctx, number_out, &team);
 }
 
-/* The same, and the number in the job of PE `pe` of the context's team. */
+/* Set *number_out to the transport's number of a context, and *world_out to the number in the
+ * job of PE `pe` of its team. ERR_ARG if the context or the PE does not exist. */
 CH_MUST_CHECK static inline chorus_status ch_ctx_resolve(const struct ch_context *context,
                                                          const char *function, chorus_ctx_t ctx,
                                                          int pe, uint32_t *number_out,

@@ -41,6 +41,7 @@ _Static_assert(CH_NEED_symmetric_dest / CH_NEED_apart ==
                        1 << (CH_CALL_SYMMETRIC_SOURCE_AT - CH_CALL_APART_AT),
                "facts of buffers are in other bits");
 
+/* Returns the properties of a call in bits 0 to 42 of the word, if its count fits. */
 static inline uint64_t plan_cache_key(const struct ch_call *call)
 {
     const chorusx_call *asked = call->asked;
@@ -49,12 +50,14 @@ static inline uint64_t plan_cache_key(const struct ch_call *call)
            asked->op << OP_AT | call->facts / CH_NEED_apart << FACTS_AT;
 }
 
+/* Returns the plan of a call in bits 43 to 63 of the word. */
 static inline uint64_t pack_plan(const struct ch_call *call)
 {
     return (uint64_t)call->algo->id << SHAPE_BITS | ch_pack_call_plan(call->radix, call->ctas)
                                                         << RADIX_AT;
 }
 
+/* Returns the word of the team's cache for calls with this key, chosen by a hash. */
 static inline uint64_t *plan_cache_slot(struct ch_team *team, uint64_t shape)
 {
     return &team->plans[shape * 0x9e3779b97f4a7c15ull >> (64 - CH_TEAM_PLANS_LOG2)];
@@ -66,7 +69,8 @@ static bool can_use_multicast(const chorusx_call *call)
     return !ch_coll_reduces(call->coll) || ch_multimem_combines(call->type, call->op);
 }
 
-/* GPUs have copy engines, and may have a link that does not keep lines whole. */
+/* Returns the needs that a call on GPUs meets, from `offers`, those that it meets on hosts.
+ * GPUs have copy engines, and may have a link that does not keep lines whole. */
 static uint32_t gpu_offers(const struct ch_context *context, const struct ch_call *call,
                            uint32_t offers)
 {
@@ -126,6 +130,7 @@ static CH_COLD chorus_status select_by_rules(const struct ch_context *context,
     return CHORUS_OK;
 }
 
+/* Set the plan of a call: the cached one, else by the rules. */
 static inline chorus_status select_plan(const struct ch_context *context, struct ch_call *call)
 {
     const uint64_t shape = plan_cache_key(call);
@@ -162,7 +167,7 @@ static chorus_status find_algo(const chorusx_call *call, const struct ch_algo **
     return CHORUS_OK;
 }
 
-/* A team has sync memory for so many CTAs. */
+/* Check the forced radix, and that the team has sync memory for the forced number of CTAs. */
 static chorus_status check_forced(const struct ch_call *call)
 {
     const struct ch_team *team = call->team;
@@ -180,7 +185,8 @@ static chorus_status check_forced(const struct ch_call *call)
     return CHORUS_OK;
 }
 
-/* The caller chose the algorithm: its needs must be met, and no other one replaces it. */
+/* Set the plan that the caller chose. The needs of its algorithm must be met: no other
+ * algorithm replaces it. */
 static CH_COLD chorus_status force_plan(const struct ch_context *context, struct ch_call *call)
 {
     const struct ch_request request = ch_request_of(context, call);
@@ -207,6 +213,7 @@ static CH_COLD chorus_status force_plan(const struct ch_context *context, struct
     return CHORUS_OK;
 }
 
+/* Queue a call on a stream of a GPU, or run it there and mark its end in the record. */
 static chorus_status launch_on_gpu(struct ch_context *context, const struct ch_call *call)
 {
     chorus_status status;
@@ -217,8 +224,8 @@ static chorus_status launch_on_gpu(struct ch_context *context, const struct ch_c
     return status;
 }
 
-/* The part of the source that must not change while the call runs and is compared for that:
- * none if it has gaps, or if this PE's source is not read. */
+/* Returns how many bytes of the source CHORUS_CHECK=2 compares after the call, since they must
+ * not change while it runs: none if the source has gaps, overlaps dest, or is not read. */
 static size_t watched_source_bytes(const struct ch_context *context, const struct ch_call *call)
 {
     const chorusx_call *asked = call->asked;
@@ -232,7 +239,7 @@ static size_t watched_source_bytes(const struct ch_context *context, const struc
     return ch_check_extent(call).source;
 }
 
-/* Any call on a stream, and calls that are checked. */
+/* Launch a call on a stream, on a GPU, or with CHORUS_CHECK=2. */
 static CH_COLD chorus_status launch_call(struct ch_context *context, struct ch_call *call)
 {
     const bool is_serial = context->thread_level != CHORUS_THREAD_MULTIPLE;
@@ -253,7 +260,7 @@ static bool moves_no_data(const chorusx_call *call)
            !ch_coll_is_uneven(call->coll);
 }
 
-/* Each symmetric buffer lies in an object, and this thread may make calls. */
+/* Check that each buffer in the heap lies in one object, and that this thread may call. */
 static chorus_status check_objects(const struct ch_context *context, const struct ch_call *call)
 {
     const struct ch_extent extent = ch_check_extent(call);
@@ -268,7 +275,8 @@ static chorus_status check_objects(const struct ch_context *context, const struc
                                  extent.source);
 }
 
-/* With CHORUS_CHECK, for a call that the record has as `entry`. */
+/* With CHORUS_CHECK: check a call that has begun, and compare it with those of the peers. The
+ * record has it as `entry`. */
 static CH_COLD chorus_status check_entry(const struct ch_context *context,
                                          const struct ch_call *call, struct ch_entry entry)
 {
@@ -283,8 +291,8 @@ static CH_COLD chorus_status check_entry(const struct ch_context *context,
     return ch_check_entry(call->function, call->team, &doing, call->index);
 }
 
-/* The first word of a call in records. The root of collectives that have none may be any
- * number. */
+/* Returns the first word of a call in records. The root of collectives that have none may be
+ * any number. */
 static inline uint64_t pack_call(const struct ch_call *call)
 {
     const uint64_t algo = call->plan >> SHAPE_BITS & (128 - 1);
@@ -317,6 +325,7 @@ static inline chorus_status begin_call(const struct ch_context *context, struct 
     return team->check == NULL ? CHORUS_OK : check_entry(context, call, entry);
 }
 
+/* Make a call that moves no data: it only takes its number and an entry in the record. */
 static CH_COLD chorus_status record_empty_call(const struct ch_context *context,
                                                struct ch_call *call)
 {
@@ -326,8 +335,9 @@ static CH_COLD chorus_status record_empty_call(const struct ch_context *context,
     return CHORUS_OK;
 }
 
-/* No algorithm that the user chose serves the call of this PE, though it may serve those of
- * others: the call takes its number, and PEs that wait for it find it in the record. */
+/* Returns `status`, the reason why no algorithm that the user chose serves this PE's call. It
+ * may serve those of others, so the call takes its number, and PEs that wait for it find it in
+ * the record. */
 static CH_COLD chorus_status record_call_without_plan(const struct ch_context *context,
                                                       struct ch_call *call,
                                                       chorus_status status)
@@ -338,7 +348,7 @@ static CH_COLD chorus_status record_call_without_plan(const struct ch_context *c
     return status;
 }
 
-/* The plan: forced by the program, or by the rules. */
+/* Set the plan: the one that the program forces, or by the rules. */
 static inline chorus_status choose_plan(const struct ch_context *context, struct ch_call *call)
 {
     const chorus_status status =
@@ -349,7 +359,8 @@ static inline chorus_status choose_plan(const struct ch_context *context, struct
     return context->gpu != NULL ? ch_gpu_check(call) : CHORUS_OK;
 }
 
-/* The call with symmetric addresses, where the program registered its buffers. */
+/* Let the call use *named, a copy of its parameters in which the addresses of registered
+ * buffers are replaced by symmetric addresses. */
 static CH_COLD void replace_named_buffers(const struct ch_context *context,
                                           struct ch_call *call, chorusx_call *named)
 {

@@ -8,24 +8,25 @@
 #include "coll/cuda/gpu.h"
 #include "coll/host/host.h"
 
-/* Check, select, launch a call whose members up to is_traced are set. */
+/* Make a collective call whose members up to is_traced are set: check it, select, launch. */
 CH_MUST_CHECK chorus_status ch_collective(struct ch_call *call);
 
 /* ERR_ARG for null and for pointers that are not streams of this PE. */
 CH_MUST_CHECK chorus_status ch_stream_check(struct ch_context *context, const char *function,
                                             const struct chorus_stream *stream);
 
-/* Of so many CTAs of a call, those that run at the same time on the GPUs of all PEs; on hosts
- * all of them. */
+/* Returns `ctas`, but at most the number of CTAs of a call that run at the same time on the GPU
+ * of each PE. Hosts have no such limit. */
 static inline uint32_t ch_limit_ctas(const struct ch_context *context, uint32_t ctas)
 {
     return ctas < context->share_ctas ? ctas : context->share_ctas;
 }
 
-/* The values that selection depends on, of a call that was checked. */
+/* Returns the values on which selection depends, of a call that was checked. */
 struct ch_request ch_request_of(const struct ch_context *context, const struct ch_call *call);
 
-/* Set the facts of a call on a team; ERR_ARG with a message that names its wrong value. */
+/* Check the arguments of a call on a team, and set call->facts, what is known of its buffers.
+ * The message of a failure names the wrong argument. */
 CH_MUST_CHECK chorus_status ch_check_call(const struct ch_context *context,
                                           struct ch_call *call);
 
@@ -34,7 +35,7 @@ struct ch_extent {
     size_t block, dest, source;
 };
 
-/* Of a valid call. */
+/* Returns the extents of a call that was checked; zeros for a barrier. */
 struct ch_extent ch_check_extent(const struct ch_call *call);
 
 /* Replace addresses in memory of chorusx_buffer_register by their symmetric addresses,
@@ -50,11 +51,12 @@ void ch_check_replace_named(const struct ch_context *context, const struct ch_te
 /* Is there a tracer of the program, or CHORUS_NVTX? */
 extern int ch_is_traced;
 
-/* ch_collective between a begin event and an end event, which sets is_traced. */
+/* Make the call by ch_collective, between a begin event and an end event. Sets is_traced, so
+ * that ch_collective does not trace it again. */
 CH_MUST_CHECK chorus_status ch_trace_collective(struct ch_call *call);
 
-/* With CHORUS_NVTX: make ranges for NVTX from now on. A build without CUDA logs that it
- * cannot. */
+/* Make NVTX ranges for collective calls from now on (is_wanted), or no longer. A build without
+ * CUDA cannot, and warns. */
 void ch_trace_nvtx(bool is_wanted);
 
 #endif /* CH_API_COLL_H */

@@ -2,7 +2,7 @@
 /* collectives.c: every public collective, blocking and on a stream, as rows of the lists. */
 #include "api/coll.h"
 
-/* The rest of a call is set on its way. */
+/* Set the members that ch_collective expects of a blocking call; it sets the others. */
 static inline void fill_call(struct ch_call *call, const char *function,
                              const chorusx_call *asked)
 {
@@ -13,6 +13,7 @@ static inline void fill_call(struct ch_call *call, const char *function,
     call->is_traced = false;
 }
 
+/* Make a blocking call; failures are not reported yet. */
 static chorus_status make_coll(const char *function, chorusx_call asked)
 {
     struct ch_call call;
@@ -21,6 +22,7 @@ static chorus_status make_coll(const char *function, chorusx_call asked)
     return ch_collective(&call);
 }
 
+/* Make a blocking call; returns its code after reporting a failure. */
 static int run_call(const char *function, chorusx_call asked)
 {
     struct ch_call call;
@@ -29,6 +31,7 @@ static int run_call(const char *function, chorusx_call asked)
     return ch_handle_or_raise(function, ch_collective(&call));
 }
 
+/* Make a call on a stream; returns its code after reporting a failure. */
 static int run_call_on(const char *function, chorusx_call asked, chorus_stream_t stream)
 {
     struct ch_call call;
@@ -43,20 +46,21 @@ static int run_call_on(const char *function, chorusx_call asked, chorus_stream_t
 #define NAMED(COLL, TYPE, OP) \
     (CHORUS_COLL_##COLL | (unsigned)(TYPE) << 8 | (unsigned)(OP) << 16)
 
-/* Assigned field by field: compilers clear such a struct by a string instruction, which takes
- * as long as the rest of a small call. */
-static inline chorusx_call fill_asked(unsigned name, chorus_team_t team, void *dest,
+/* Returns a call without strides and counts per PE; `named` is NAMED(...). It is assigned field
+ * by field: compilers clear such a struct by a string instruction, which takes as long as the
+ * rest of a small call. */
+static inline chorusx_call fill_asked(unsigned named, chorus_team_t team, void *dest,
                                       const void *source, size_t count, int root)
 {
     chorusx_call call;
 
-    call.coll = (chorus_coll)(name & 0xff);
+    call.coll = (chorus_coll)(named & 0xff);
     call.team = team;
     call.dest = dest;
     call.source = source;
     call.count = count;
-    call.type = (chorus_type)(name >> 8 & 0xff);
-    call.op = (chorus_op)(name >> 16);
+    call.type = (chorus_type)(named >> 8 & 0xff);
+    call.op = (chorus_op)(named >> 16);
     call.root = root;
     call.algo = NULL;
     call.ctas = call.radix = 0;
@@ -79,16 +83,18 @@ _Static_assert(CHORUS_COLL_COUNT <= 256 && CHORUS_TYPE_COUNT <= 256, "they fit N
  * not inlined: there are 1,400 of them. */
 #define FOR_ALL static __attribute__((noinline))
 
-FOR_ALL int run_plain(const char *function, chorus_team_t team, unsigned name, void *dest,
+/* Make a collective without strides and counts per PE, named by NAMED(...): blocking here, on a
+ * stream in run_plain_on. root: 0 if it has none. */
+FOR_ALL int run_plain(const char *function, chorus_team_t team, unsigned named, void *dest,
                       const void *source, size_t count, int root)
 {
-    return run_call(function, fill_asked(name, team, dest, source, count, root));
+    return run_call(function, fill_asked(named, team, dest, source, count, root));
 }
 
-FOR_ALL int run_plain_on(const char *function, chorus_team_t team, unsigned name, void *dest,
+FOR_ALL int run_plain_on(const char *function, chorus_team_t team, unsigned named, void *dest,
                          const void *source, size_t count, int root, chorus_stream_t stream)
 {
-    return run_call_on(function, fill_asked(name, team, dest, source, count, root), stream);
+    return run_call_on(function, fill_asked(named, team, dest, source, count, root), stream);
 }
 
 static inline chorusx_call set_strides(chorusx_call call, ptrdiff_t dst, ptrdiff_t sst)
@@ -98,19 +104,19 @@ static inline chorusx_call set_strides(chorusx_call call, ptrdiff_t dst, ptrdiff
     return call;
 }
 
-FOR_ALL int run_strided(const char *function, chorus_team_t team, unsigned name, void *dest,
+FOR_ALL int run_strided(const char *function, chorus_team_t team, unsigned named, void *dest,
                         const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t count)
 {
     return run_call(function,
-                    set_strides(fill_asked(name, team, dest, source, count, 0), dst, sst));
+                    set_strides(fill_asked(named, team, dest, source, count, 0), dst, sst));
 }
 
-FOR_ALL int run_strided_on(const char *function, chorus_team_t team, unsigned name, void *dest,
+FOR_ALL int run_strided_on(const char *function, chorus_team_t team, unsigned named, void *dest,
                            const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t count,
                            chorus_stream_t stream)
 {
     return run_call_on(function,
-                       set_strides(fill_asked(name, team, dest, source, count, 0), dst, sst),
+                       set_strides(fill_asked(named, team, dest, source, count, 0), dst, sst),
                        stream);
 }
 
@@ -125,24 +131,26 @@ static inline chorusx_call set_blocks(chorusx_call call, const size_t *dest_coun
     return call;
 }
 
-FOR_ALL int run_blocks(const char *function, chorus_team_t team, unsigned name, void *dest,
+/* Make a collective with counts and offsets per PE: `in` and `to` are those of dest, `out` and
+ * `from` those of source. */
+FOR_ALL int run_blocks(const char *function, chorus_team_t team, unsigned named, void *dest,
                        const size_t *in, const size_t *to, const void *source,
                        const size_t *out, const size_t *from)
 {
     return run_call(function,
-                    set_blocks(fill_asked(name, team, dest, source, 0, 0), in, to, out, from));
+                    set_blocks(fill_asked(named, team, dest, source, 0, 0), in, to, out, from));
 }
 
-FOR_ALL int run_blocks_on(const char *function, chorus_team_t team, unsigned name, void *dest,
+FOR_ALL int run_blocks_on(const char *function, chorus_team_t team, unsigned named, void *dest,
                           const size_t *in, const size_t *to, const void *source,
                           const size_t *out, const size_t *from, chorus_stream_t stream)
 {
     return run_call_on(
-        function, set_blocks(fill_asked(name, team, dest, source, 0, 0), in, to, out, from),
+        function, set_blocks(fill_asked(named, team, dest, source, 0, 0), in, to, out, from),
         stream);
 }
 
-/* A barrier is a sync that also completes the calling PE's own earlier operations. */
+/* Complete the calling PE's own earlier operations, as a barrier does before it is a sync. */
 static int quiet_default_ctx(const char *function)
 {
     struct ch_context *context;
@@ -156,7 +164,8 @@ int chorus_team_sync(chorus_team_t team)
     return run_call(__func__, barrier_call(team));
 }
 
-/* Algorithms do not know the name of the call. */
+/* Pass a failure to the error handler, and name the call in its message: algorithms do not know
+ * the name. */
 static void report_status(const char *function, chorus_status status)
 {
     ch_report(ch_prefix_error(function, status));
@@ -289,6 +298,7 @@ CHORUS_REDUCE_ARITHMETIC_TYPES(X)
 #undef X
 /* clang-format on */
 
+/* Fails if the program's call for chorusx_collective is null or has invalid constants. */
 static chorus_status check_described_call(const chorusx_call *call)
 {
     if (call == NULL)
@@ -312,6 +322,7 @@ static chorus_status check_described_call(const chorusx_call *call)
     return CHORUS_OK;
 }
 
+/* Make the call of chorusx_collective; stream: null for a blocking call. */
 static chorus_status make_described_call(const char *function, const chorusx_call *asked,
                                          chorus_stream_t stream)
 {

@@ -30,6 +30,8 @@ static _Thread_local struct ch_context *thread_context;
 struct ch_context *ch_context_only;
 static bool has_threads; /* set once a thread has had its own context; never cleared */
 
+/* Returns the context of this thread, else that of the process; null or a placeholder if
+ * neither has one. */
 static struct ch_context *current_context(void)
 {
     if (thread_context != NULL) return thread_context;
@@ -57,7 +59,7 @@ bool ch_context_is_of_thread(void)
     return thread_context != NULL;
 }
 
-/* In a child that a thread of a PE forked. */
+/* Called in a child that a thread of a PE forked: the child leaves the job. */
 static void detach_forked_child(void)
 {
     of_parent = ch_context_get();
@@ -68,6 +70,7 @@ static void detach_forked_child(void)
     ch_context_only = NULL;
 }
 
+/* Let every child that is forked call detach_forked_child. */
 static void watch_forks(void)
 {
     (void)pthread_atfork(NULL, NULL, detach_forked_child);
@@ -147,6 +150,7 @@ struct pe_thread {
     char message[MESSAGE_BYTES]; /* of a status that is not OK */
 };
 
+/* Make this thread a PE: init, pe_main, and finalize unless pe_main has called it. */
 static chorus_status run_pe(struct pe_thread *pe)
 {
     struct ch_context *context;
@@ -172,8 +176,8 @@ static void *thread_main(void *self)
     return NULL;
 }
 
-/* The number of the n threads that run. PEs without a thread leave the job, so that the other
- * PEs fail at once. */
+/* Start a thread for each of n PEs; returns for how many that succeeded. PEs without a thread
+ * leave the job, so that the other PEs fail at once. */
 static int start_threads(struct pe_thread *pes, struct ch_boot **boots, int n)
 {
     int started = 0;
@@ -186,7 +190,8 @@ static int start_threads(struct pe_thread *pes, struct ch_boot **boots, int n)
     return started;
 }
 
-/* The failure that caused the others, if there is one. */
+/* Fail with the status and message of the PE whose failure caused the others; CHORUS_OK if no
+ * PE failed. */
 static chorus_status find_root_failure(const struct pe_thread *pes, int n)
 {
     const struct pe_thread *worst = NULL;
@@ -260,6 +265,7 @@ chorus_status ch_check_entry(const char *function, struct ch_team *team,
     return status;
 }
 
+/* Add a call to the record of this PE; returns its index. */
 static uint64_t record_begin(const struct ch_context *context, const struct ch_doing *doing)
 {
     const struct ch_entry noted = ch_entry_of(doing);

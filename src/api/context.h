@@ -76,7 +76,8 @@ enum ch_phase { CH_PHASE_BEFORE, CH_PHASE_RUNNING, CH_PHASE_AFTER, CH_PHASE_FORK
  * shared library a function call. */
 extern struct ch_context *ch_context_only;
 
-/* ch_context_get for processes in which threads have their own contexts. */
+/* Returns what ch_context_get does if ch_context_only is null: this thread's own context, else
+ * that of the process. */
 CH_COLD struct ch_context *ch_context_find(void);
 
 /* The context of the PE for which this thread runs; null before init, after finalize, and in a
@@ -88,6 +89,7 @@ static inline struct ch_context *ch_context_get(void)
 
     return context != NULL ? context : ch_context_find();
 }
+/* Returns how far the PE for which this thread runs has come. */
 enum ch_phase ch_context_phase(void);
 
 /* Is this thread a PE of its own, or was it one? */
@@ -103,7 +105,8 @@ void ch_context_mark_finalized(void);
 /* Record ERR_STATE, for example "chorus_reduce called before chorus_init". */
 CH_COLD void ch_context_fail_missing(const char *function);
 
-/* The context; without one, ch_context_missing. */
+/* Set *out to the context of this thread's PE. Without one, set it to null, and fail with the
+ * message of ch_context_fail_missing. */
 CH_MUST_CHECK static inline chorus_status ch_context_require(const char *function,
                                                              struct ch_context **out)
 {
@@ -122,8 +125,8 @@ CH_MUST_CHECK static inline chorus_status ch_context_require(const char *functio
 CH_MUST_CHECK chorus_status ch_context_open(const struct ch_options *options,
                                             struct ch_boot *boot, int thread_level,
                                             struct ch_context **context_out);
-/* Not collective; if other PEs may still write to this PE, it must synchronise with them
- * first. */
+/* Destroy the state of a PE. Not collective; if other PEs may still write to this PE, it must
+ * synchronise with them first. */
 void ch_context_close(struct ch_context *context); /* null is a no-op */
 
 /* Complete this PE's puts and synchronise with all PEs of the job, as malloc and free
@@ -149,6 +152,7 @@ void ch_buffers_close(struct ch_context *context);
  * else `at`. */
 void *ch_buffer_to_symmetric(const struct ch_context *context, void *at, size_t bytes);
 
+/* Initialise an empty list of notes; free a list. */
 void ch_pool_open(struct ch_pool *pool);
 void ch_pool_close(struct ch_pool *pool);
 
@@ -172,8 +176,8 @@ static inline chorus_status ch_handle_status(const char *function, chorus_status
     return status;
 }
 
-/* The same for functions whose failures libchorus-shmem passes to the handler: nothing in a
- * program of OpenSHMEM. */
+/* Do as ch_handle_status, in functions whose failures libchorus-shmem passes to the error
+ * handler: in a program of OpenSHMEM, nothing. */
 CH_COLD void ch_handle_or_raise_failure(const char *function, chorus_status status);
 static inline chorus_status ch_handle_or_raise(const char *function, chorus_status status)
 {
@@ -188,21 +192,22 @@ static inline chorus_status ch_handle_or_raise(const char *function, chorus_stat
 CH_MUST_CHECK chorus_status ch_check_entry(const char *function, struct ch_team *team,
                                            const struct ch_doing *doing, uint64_t index);
 
-/* Begin a call on memory or teams that is collective over `team`. ch_doing_end ends it, with
- * this index. */
+/* Begin a call on memory or teams that is collective over `team`. count: bytes, offset or
+ * number of PEs, as reports show it. ch_doing_end ends the call, with *index_out. */
 CH_MUST_CHECK chorus_status ch_doing_begin(const struct ch_context *context,
                                            const char *function, enum ch_doing_what what,
                                            struct ch_team *team, uint64_t count,
                                            uint64_t *index_out);
-/* The same over the whole job. */
+/* Begin such a call that is collective over all PEs of the job. */
 CH_MUST_CHECK chorus_status ch_doing_begin_all(const struct ch_context *context,
                                                const char *function, enum ch_doing_what what,
                                                uint64_t count, uint64_t *index_out);
 
-/* Begin a call of this PE alone. */
+/* Begin a call of this PE alone; returns its index, for ch_doing_end. */
 uint64_t ch_doing_begin_alone(const struct ch_context *context, const struct ch_doing *doing);
 
-/* Returns the given status. */
+/* End the call with this index in the record; returns the given status. After a timeout,
+ * appends to the message for which PEs the call waited. */
 chorus_status ch_doing_end(const struct ch_context *context, uint64_t index,
                            chorus_status status);
 

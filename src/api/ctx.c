@@ -8,6 +8,7 @@
 
 #include "chorus/chorus.h"
 
+/* Returns the handle of the context in a slot; state / 2 is its generation. */
 static uintptr_t handle_of(uint32_t slot, uint32_t state)
 {
     return (uintptr_t)(state / 2) * CH_CTX_SLOTS + slot + 1;
@@ -48,7 +49,7 @@ chorus_status ch_ctx_translate(const struct ch_context *context, const char *fun
     return CHORUS_OK;
 }
 
-/* Allocate the first free slot. */
+/* Allocate the first free slot; *state_out is its new state. */
 static chorus_status take_slot(const char *function, struct ch_context *context,
                                uint32_t *slot_out, uint32_t *state_out)
 {

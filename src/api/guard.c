@@ -37,6 +37,7 @@ struct guarded {
     size_t bytes; /* of the object */
 };
 
+/* Find the object in whose block ptr is. False: there is none. */
 static bool find_object(const struct ch_context *context, const void *ptr, struct guarded *out)
 {
     size_t block_bytes;
@@ -106,7 +107,8 @@ void ch_guard_check_all(const struct ch_context *context, const char *function)
     }
 }
 
-/* Freed memory for which there is no entry is not checked. */
+/* Add an entry to the list of freed memory. If there is no memory for it, that part is not
+ * checked. */
 static void add_freed(struct ch_guard *guard, const struct ch_freed *freed)
 {
     if (freed->lo == freed->hi) return;
@@ -158,7 +160,7 @@ void ch_guard_fill_left(struct ch_context *context, struct ch_freed old, void *p
     fill_and_remember(context, &old);
 }
 
-/* Entries without memory are removed. */
+/* Remove the entries that have become empty. */
 static void drop_empty(struct ch_guard *guard)
 {
     size_t kept = 0;

@@ -93,7 +93,8 @@ void ch_warn_of_unknown_variables(void)
 
 /* --- unique ids --------------------------------------------------------------------------- */
 
-/* ERR_ARG, in the name of `function`, for numbers that no job can have. */
+/* ERR_ARG, in the name of `function`, for numbers that no job can have, and for bytes that are
+ * no unique id. */
 static chorus_status check_uniqueid_args(const char *function, int rank, int n_ranks,
                                          const chorusx_uniqueid_t *id)
 {
@@ -144,7 +145,9 @@ int chorusx_set_attr_uniqueid_args(int rank, int n_ranks, const chorusx_uniqueid
 
 /* --- init --------------------------------------------------------------------------------- */
 
-static chorus_status require_fresh(const char *function)
+/* ERR_STATE if the caller cannot join a job: it is a PE already, was a PE that is a thread, or
+ * is a child that a PE forked. */
+static chorus_status check_can_join(const char *function)
 {
     switch (ch_context_phase()) {
     case CH_PHASE_RUNNING:
@@ -220,6 +223,7 @@ static void apply_attr(struct ch_options *options, unsigned flags,
     if ((flags & CHORUSX_INIT_HEAP) != 0) options->heap = attr->heap;
 }
 
+/* Join the job of the program's unique id, or the one that the environment describes. */
 static chorus_status open_boot(unsigned flags, const chorusx_init_attr_t *attr,
                                uint64_t timeout_ns, struct ch_boot **boot_out)
 {
@@ -236,7 +240,7 @@ static chorus_status init_library(const char *function, int level, unsigned flag
     struct ch_context *context;
     struct ch_boot *boot;
 
-    CH_TRY(require_fresh(function));
+    CH_TRY(check_can_join(function));
     CH_TRY(check_attr(function, flags, attr));
     CH_TRY(ch_options_read(&options));
     apply_attr(&options, flags, attr);
@@ -289,8 +293,8 @@ void chorus_query_thread(int *provided)
 
 /* --- finalize ----------------------------------------------------------------------------- */
 
-/* The barrier of boot, not that of the team: after it, no PE still accesses this PE's
- * doorbell. */
+/* Complete this PE's work, then wait for the other PEs: by the barrier of boot, not that of the
+ * team, so that after it no PE still accesses this PE's doorbell. */
 static chorus_status drain_and_leave(struct ch_context *context)
 {
     struct ch_boot *boot = context->boot;

@@ -31,6 +31,8 @@ int chorusx_init_status(void)
     return (int)(phase == CH_PHASE_FORKED ? CH_PHASE_AFTER : phase);
 }
 
+/* Returns the status of the team's first call that failed, CHORUS_OK if none did; or ERR_ARG,
+ * ERR_STATE. */
 static chorus_status team_status(const char *function, chorus_team_t team)
 {
     struct ch_context *context;
@@ -80,7 +82,8 @@ int chorusx_heap_info(chorusx_heap_info_t *info_out)
 
 /* Functions that the host part of chorus_device.cuh calls. */
 
-/* The kernels of a module share one copy of the state, so a process can be only one PE. */
+/* Fails if PEs are threads: the kernels of a module share one copy of the state, so a process
+ * can be only one PE. */
 static chorus_status check_process(const struct ch_context *context, const char *function)
 {
     if (strcmp(context->boot->ops->name, "threads") != 0) return CHORUS_OK;
@@ -90,6 +93,7 @@ static chorus_status check_process(const struct ch_context *context, const char 
                    function);
 }
 
+/* Copy the state that kernels need to *state_out, which has `bytes` in the program. */
 static chorus_status device_state(const char *function, void *state_out, size_t bytes)
 {
     struct ch_context *context;
@@ -109,7 +113,9 @@ int chorusx_device_state(void *state_out, size_t bytes)
     return ch_handle_status(__func__, device_state(__func__, state_out, bytes));
 }
 
-static chorus_status device_failed(const char *function, const char *what, const char *why)
+/* Fail with the message that the CUDA call `what` failed: the host part of chorus_device.cuh
+ * makes calls that this library does not see. */
+static chorus_status fail_device_call(const char *function, const char *what, const char *why)
 {
     struct ch_context *context;
 
@@ -119,7 +125,7 @@ static chorus_status device_failed(const char *function, const char *what, const
 
 int chorusx_device_failed(const char *what, const char *why)
 {
-    return ch_handle_status(__func__, device_failed(__func__, what, why));
+    return ch_handle_status(__func__, fail_device_call(__func__, what, why));
 }
 
 /* --- plans -------------------------------------------------------------------------------- */
@@ -140,7 +146,7 @@ static chorus_status check_explain_args(const char *function, chorus_coll coll,
     return CHORUS_OK;
 }
 
-/* The plan that the rules choose, or CHORUS_ALGO forces. */
+/* Set *plan_out to the plan that the rules choose for the request, or CHORUS_ALGO forces. */
 static chorus_status plan_of_rules(const struct ch_context *context,
                                    const struct ch_request *request, chorusx_plan *plan_out)
 {
@@ -159,7 +165,7 @@ static chorus_status plan_of_rules(const struct ch_context *context,
     return CHORUS_OK;
 }
 
-/* The plan that the call itself forces. */
+/* Set *plan_out to the plan that the call itself forces. */
 static chorus_status plan_forced(const struct ch_context *context, const chorusx_call *call,
                                  chorusx_plan *plan_out)
 {
@@ -175,9 +181,10 @@ static chorus_status plan_forced(const struct ch_context *context, const chorusx
     return CHORUS_OK;
 }
 
-static chorus_status explain(const char *function, chorus_team_t team, chorus_coll coll,
-                             chorus_type type, chorus_op op, size_t bytes,
-                             chorusx_plan *plan_out)
+/* Set *plan_out to the plan of a call of `bytes`, in symmetric buffers that do not overlap. */
+static chorus_status explain_request(const char *function, chorus_team_t team, chorus_coll coll,
+                                     chorus_type type, chorus_op op, size_t bytes,
+                                     chorusx_plan *plan_out)
 {
     const chorusx_call asked = {.coll = coll, .team = team, .type = type, .op = op};
     struct ch_call call = {.asked = &asked, .facts = CH_NEED_apart | CH_NEED_SYMMETRIC};
@@ -195,9 +202,11 @@ static chorus_status explain(const char *function, chorus_team_t team, chorus_co
 int chorusx_explain(chorus_team_t team, chorus_coll coll, chorus_type type, chorus_op op,
                     size_t bytes, chorusx_plan *plan_out)
 {
-    return ch_handle_status(__func__, explain(__func__, team, coll, type, op, bytes, plan_out));
+    return ch_handle_status(__func__,
+                            explain_request(__func__, team, coll, type, op, bytes, plan_out));
 }
 
+/* Set *plan_out to the plan of exactly this call, whose buffers must be valid. */
 static chorus_status explain_call(const char *function, const chorusx_call *call,
                                   chorusx_plan *plan_out)
 {
@@ -237,7 +246,8 @@ static bool is_nvtx_requested(void)
     return __atomic_load_n(&is_for_nvtx, __ATOMIC_RELAXED) != 0;
 }
 
-/* The call as rules see it, and its plan. A call that is refused has no plan. */
+/* Set *plan_out to the plan of the call, and *bytes_out to the length by which rules choose it,
+ * 0 if the call is refused. False: the call is refused, or has no plan. */
 static bool describe_call(struct ch_call *call, chorusx_plan *plan_out, size_t *bytes_out)
 {
     struct ch_context *context;

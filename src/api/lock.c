@@ -24,7 +24,8 @@ struct lock {
     uint32_t *tail, *place; /* symmetric */
 };
 
-static chorus_status open_lock(const char *function, long *lock, struct lock *out)
+/* Check the program's lock, and set *out to its words; acquires nothing. */
+static chorus_status describe_lock(const char *function, long *lock, struct lock *out)
 {
     CH_TRY(ch_context_require(function, &out->context));
     CH_TRY(ch_check_symmetric(out->context, function, "lock", lock, sizeof(*lock)));
@@ -40,6 +41,8 @@ static chorus_status open_lock(const char *function, long *lock, struct lock *ou
     return CHORUS_OK;
 }
 
+/* Perform an atomic on a word of a lock on PE `pe`; fetched_out, unless null, gets the old
+ * value. */
 static chorus_status amo(const struct lock *l, enum ch_amo op, uint32_t *word, uint32_t value,
                          uint32_t compare, uint32_t pe, uint32_t *fetched_out)
 {
@@ -52,7 +55,7 @@ static chorus_status amo(const struct lock *l, enum ch_amo op, uint32_t *word, u
     return CHORUS_OK;
 }
 
-/* This PE's entry in the queue. */
+/* Load this PE's entry in the queue to *place_out. */
 static chorus_status load_entry(const struct lock *l, uint32_t *place_out)
 {
     struct ch_context *c = l->context;
@@ -63,8 +66,8 @@ static chorus_status load_entry(const struct lock *l, uint32_t *place_out)
     return CHORUS_OK;
 }
 
-/* The PE that holds the lock, found from the PE before this one; this PE if the queue is
- * inconsistent. */
+/* Returns the PE that holds the lock, found by going from this PE to the PEs before it; the
+ * last PE that was found if the queue changes meanwhile or cannot be read. */
 static uint32_t holder_of(const struct lock *l)
 {
     uint32_t place = 0, pe = l->me;
@@ -81,6 +84,7 @@ static uint32_t holder_of(const struct lock *l)
     return pe;
 }
 
+/* Fail with the message of a wait for the lock that ended with `status`. */
 static chorus_status fail_wait(const struct lock *l, chorus_status status)
 {
     const uint32_t holder = holder_of(l);
@@ -99,8 +103,8 @@ static chorus_status fail_wait(const struct lock *l, chorus_status status)
                    (double)l->context->policy.timeout_ns / (double)CH_NS_PER_S, holder);
 }
 
-/* Wait until the bits of `mask` in this PE's entry are 0, or are not 0; *place_out is the entry
- * then. */
+/* Wait until the bits of `mask` in this PE's entry are 0 (zero), or until they are not 0
+ * (!zero); *place_out is the entry then. */
 static chorus_status await_entry_bits(const struct lock *l, uint32_t mask, bool zero,
                                       uint32_t *place_out)
 {
@@ -135,14 +139,14 @@ static chorus_status hand_lock_to(const struct lock *l, uint32_t pe)
     return amo(l, CH_AMO_XOR, l->place, WAITS | HOLDS, 0, pe, NULL);
 }
 
-/* The entry is initialised before the PE joins the queue, since the next PE stores to it,
- * too. */
+/* Join the queue, and wait until this PE holds the lock. Its entry is initialised before it
+ * joins, since the next PE stores to it, too. */
 static chorus_status set_lock(const char *function, long *lock)
 {
     struct lock l;
     uint32_t last, place;
 
-    CH_TRY(open_lock(function, lock, &l));
+    CH_TRY(describe_lock(function, lock, &l));
     CH_TRY(load_entry(&l, &place));
     if ((place & HOLDS) != 0)
         return CH_FAIL(CHORUS_ERR_ARG,
@@ -157,12 +161,13 @@ static chorus_status set_lock(const char *function, long *lock)
     return await_turn(&l);
 }
 
+/* Acquire the lock if no PE holds it or waits for it. *is_held_out: did this PE acquire it? */
 static chorus_status test_lock(const char *function, long *lock, bool *is_held_out)
 {
     struct lock l;
     uint32_t last;
 
-    CH_TRY(open_lock(function, lock, &l));
+    CH_TRY(describe_lock(function, lock, &l));
     CH_TRY(amo(&l, CH_AMO_FETCH, l.tail, 0, 0, HOME, &last));
     *is_held_out = false;
     if (last != 0) return CHORUS_OK; /* possibly by this PE, whose entry is in use */
@@ -173,12 +178,13 @@ static chorus_status test_lock(const char *function, long *lock, bool *is_held_o
     return last == 0 ? CHORUS_OK : amo(&l, CH_AMO_SET, l.place, 0, 0, l.me, NULL);
 }
 
+/* Release the lock; the PE behind this one in the queue, if there is one, gets it. */
 static chorus_status clear_lock(const char *function, long *lock)
 {
     struct lock l;
     uint32_t last, place;
 
-    CH_TRY(open_lock(function, lock, &l));
+    CH_TRY(describe_lock(function, lock, &l));
     CH_TRY(load_entry(&l, &place));
     if ((place & HOLDS) == 0)
         return CH_FAIL(CHORUS_ERR_ARG,

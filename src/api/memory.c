@@ -15,13 +15,14 @@
  * another. */
 #define ALIGN_DEFAULT ((size_t)CH_CACHE_LINE_BYTES)
 
-/* Fill the new block with zeros if requested, then synchronise, so that all PEs have the block
- * on return. */
+/* An allocation that the program requests. */
 struct wanted {
     size_t align, bytes;
     bool zeroed;
 };
 
+/* Allocate a block, and fill it with zeros if requested; then synchronise, so that all PEs have
+ * the block on return. */
 static chorus_status make_block(struct ch_context *context, const char *function,
                                 const struct wanted *w, void **ptr_out)
 {
@@ -37,6 +38,7 @@ static chorus_status make_block(struct ch_context *context, const char *function
     return CHORUS_OK;
 }
 
+/* Allocate an object on all PEs, with an entry in the record. zeroed: fill it with zeros. */
 static chorus_status allocate(const char *function, size_t align, size_t bytes, bool zeroed,
                               void **ptr_out)
 {
@@ -51,8 +53,8 @@ static chorus_status allocate(const char *function, size_t align, size_t bytes, 
     return ch_prefix_error(function, ch_doing_end(context, index, status));
 }
 
-/* A full heap and a wrong argument are reported by a null pointer, other failures to the
- * handler. */
+/* Returns null after reporting a failure: a full heap as CHORUS_ERRORS selects, other failures
+ * to the error handler. CHORUS_OK is not reported. */
 static void *report_and_null(const char *function, chorus_status status)
 {
     if (status == CHORUS_ERR_NOMEM)
@@ -114,7 +116,8 @@ void *chorus_malloc_with_hints(size_t bytes, long hints)
     return status == CHORUS_OK ? ptr : report_and_null(__func__, status);
 }
 
-/* Synchronise first: a peer may still write to the block until it makes this call. */
+/* Free a block; the failure of its guard is returned after that. Synchronise first: a peer may
+ * still write to the block until it makes this call. */
 static chorus_status return_block(struct ch_context *context, const char *function, void *ptr)
 {
     chorus_status status;
@@ -127,7 +130,7 @@ static chorus_status return_block(struct ch_context *context, const char *functi
     return status;
 }
 
-/* As reports have it. */
+/* Returns the offset of an object in the heap, by which the record names it. */
 static uint64_t recorded_offset(const struct ch_context *context, const void *ptr)
 {
     return ch_heap_contains(context->heap, ptr, 1) ? ch_heap_offset(context->heap, ptr)
@@ -146,6 +149,7 @@ static chorus_status free_object(const char *function, void *ptr)
                            ch_doing_end(context, index, return_block(context, function, ptr)));
 }
 
+/* Change the length of a block, which may move to *ptr_out, with a barrier before and after. */
 static chorus_status change_block(struct ch_context *context, void *ptr, size_t bytes,
                                   void **ptr_out)
 {
@@ -163,7 +167,9 @@ static chorus_status change_block(struct ch_context *context, void *ptr, size_t 
     return status;
 }
 
-static chorus_status resize(const char *function, void *ptr, size_t bytes, void **ptr_out)
+/* Resize an object to `bytes`, which is not 0, on all PEs, with an entry in the record. */
+static chorus_status resize_object(const char *function, void *ptr, size_t bytes,
+                                   void **ptr_out)
 {
     struct ch_context *context;
     uint64_t index;
@@ -185,7 +191,7 @@ void *chorus_realloc(void *ptr, size_t bytes)
     else if (bytes == 0)
         status = free_object(__func__, ptr);
     else
-        status = resize(__func__, ptr, bytes, &moved);
+        status = resize_object(__func__, ptr, bytes, &moved);
     return status == CHORUS_OK ? moved : report_and_null(__func__, status);
 }
 
@@ -194,6 +200,7 @@ void chorus_free(void *ptr)
     if (ptr != NULL) ch_report(free_object(__func__, ptr));
 }
 
+/* Returns the address at which this PE can access dest of PE `pe` of the team; else null. */
 static void *team_ptr(const char *function, ch_team_handle team, const void *dest, int pe)
 {
     struct ch_context *context;
@@ -230,8 +237,9 @@ void *chorus_ptr(const void *addr, int pe)
     return ch_links_peer_address(context->links, addr, (uint32_t)pe);
 }
 
-static chorus_status team_of(const char *function, ch_team_handle handle,
-                             struct ch_context **context_out, struct ch_team **team_out)
+/* Find the context of this thread, and the team of a handle. */
+static chorus_status find_team(const char *function, ch_team_handle handle,
+                               struct ch_context **context_out, struct ch_team **team_out)
 {
     CH_TRY(ch_context_require(function, context_out));
     return ch_prefix_error(function, ch_team_get((*context_out)->teams, handle, team_out));
@@ -245,7 +253,7 @@ static chorus_status team_alloc(const char *function, ch_team_handle handle, siz
     chorus_status status;
     uint64_t index;
 
-    CH_TRY(team_of(function, handle, &context, &team));
+    CH_TRY(find_team(function, handle, &context, &team));
     CH_TRY(ch_doing_begin(context, function, CH_DOING_team_malloc, team, bytes, &index));
     status = ch_team_object_alloc(context->teams, team, bytes, ptr_out);
     return ch_prefix_error(function, ch_doing_end(context, index, status));
@@ -269,7 +277,7 @@ static chorus_status team_free(const char *function, chorus_team_t team, void *p
     uint64_t index;
 
     if (ptr == NULL) return CHORUS_OK;
-    CH_TRY(team_of(function, team, &context, &found));
+    CH_TRY(find_team(function, team, &context, &found));
     CH_TRY(ch_doing_begin(context, function, CH_DOING_team_free, found, 0, &index));
     status = ch_team_object_free(context->teams, found, ptr);
     return ch_prefix_error(function, ch_doing_end(context, index, status));
@@ -280,6 +288,7 @@ int chorusx_team_free(chorus_team_t team, void *ptr)
     return ch_handle_status(__func__, team_free(__func__, team, ptr));
 }
 
+/* Returns the address for multicast to addr on all PEs of the team; null if there is none. */
 static void *mc_ptr(const char *function, ch_team_handle handle, const void *addr)
 {
     struct ch_context *context;
@@ -326,7 +335,8 @@ static bool grow_pool_notes(struct ch_pool *pool)
     return true;
 }
 
-/* Without memory for a note, the block remains allocated. */
+/* Note that a block was allocated or, if bytes is 0, freed. If there is no memory for the note,
+ * the block remains allocated. */
 static void add_pool_note(struct ch_pool *pool, void *ptr, size_t bytes)
 {
     (void)pthread_mutex_lock(&pool->lock);

@@ -26,7 +26,7 @@ enum { LINE_BYTES = 1200, EXIT_FAILED = 1, LOGGED_MAX = 1024, EXIT_MOST_S = 2 };
 static chorusx_error_handler_t current_handler; /* null: the default */
 static uint64_t ending; /* the thread that is in end_job, and its status; 0: none */
 
-/* The waits of the other PEs end with ERR_ABORTED, and the launcher ends the PEs that do not
+/* End the waits of the other PEs with ERR_ABORTED, and let the launcher end the PEs that do not
  * wait. The launcher is informed first, so that the exits that follow ERR_ABORTED are not taken
  * for the cause. */
 static void end_peers(struct ch_context *context, int status)
@@ -41,15 +41,17 @@ static void end_peers(struct ch_context *context, int status)
             ch_door_abort(ch_heap_door(context->heap, pe));
 }
 
+/* A signal handler: end the process with the status in `ending`, without exit handlers. */
 static void exit_now(int signo)
 {
     (void)signo;
     _exit((int)(uint32_t)__atomic_load_n(&ending, __ATOMIC_ACQUIRE));
 }
 
-/* exit runs the handlers of the program and of other libraries, flushes streams and frees
- * memory. In a signal handler it may wait for a lock of the code that was interrupted, or abort
- * in the middle of malloc; the process ends with the status in any case. */
+/* Let a timer and SIGABRT call exit_now. exit runs the handlers of the program and of other
+ * libraries, flushes streams and frees memory. In a signal handler it may wait for a lock of
+ * the code that was interrupted, or abort in the middle of malloc; the process ends with the
+ * status in any case. */
 static void limit_exit(void)
 {
     const struct sigaction now = {.sa_handler = exit_now};
@@ -65,8 +67,9 @@ static void limit_exit(void)
 }
 
 /*
- * PEs that are threads fail together; the first of them ends the process and thereby the
- * others. Not is_first: another PE has failed, and ends the job with its status.
+ * End the process with `status` and, if is_first, the job. Not is_first: another PE has failed,
+ * and ends the job with its status. PEs that are threads fail together; the first of them ends
+ * the process and thereby the others.
  *
  * This may run in a signal handler, so nothing before exit takes a lock or allocates memory. A
  * handler that interrupts its own thread here, or in exit, cannot wait for it.
@@ -88,8 +91,8 @@ static _Noreturn void end_job(int status, bool is_first)
     exit(status);
 }
 
-/* A PE whose job is being ended prints nothing in addition to the message of the failed PE or
- * of chorusrun. Without a chorusrun that sees all PEs, each PE prints which PE was lost. */
+/* Does a chorusrun see all PEs? A PE whose job is being ended then prints nothing in addition
+ * to the message of the failed PE or of chorusrun. Else each PE prints which PE was lost. */
 static bool is_launched(void)
 {
     const struct ch_context *context = ch_context_get();
@@ -115,8 +118,8 @@ static bool has_own_reason(void)
     return context != NULL && *ch_wait_end_reason(&context->policy) != '\0';
 }
 
-/* A PE whose waits were ended lets the failed PE print the reason and end the process or the
- * job; this function then normally does not return. The wait is limited. */
+/* Wait half a second, in a PE whose waits were ended, for the failed PE to print the reason and
+ * end the process or the job; this function then normally does not return. */
 static void wait_for_failed(void)
 {
     const struct timespec policy = {.tv_nsec = 500000000};
@@ -124,6 +127,7 @@ static void wait_for_failed(void)
     (void)nanosleep(&policy, NULL);
 }
 
+/* Print one line, with the number of this PE, by one call of write. */
 static void write_to_stderr(const char *message)
 {
     const struct ch_context *context = ch_context_get();
@@ -149,6 +153,7 @@ static uint64_t hash_text(uint64_t seed, const char *text)
  * a layer that passes the code to the handler, do not repeat it. */
 static _Thread_local uint64_t last_logged;
 
+/* Is the message that this thread logged last its present one? */
 static bool is_logged(void)
 {
     return last_logged == hash_text(0, ch_error_message());
@@ -175,6 +180,7 @@ static bool is_first_failure(const char *function, chorus_status status)
     return false;
 }
 
+/* Log the thread's message, once for each function and status, and not twice in a row. */
 static void log_failure(const char *function, chorus_status status)
 {
     const char *message = ch_error_message();

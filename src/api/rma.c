@@ -128,6 +128,7 @@ DEFINE_MEM(chorus_ctx_, CH_CTX_ARG, ctx)
 
 /* --- with strides, element by element ----------------------------------------------------- */
 
+/* Fails unless the stride is positive and at least the length of a block. */
 static chorus_status check_stride(const char *function, const char *name, ptrdiff_t stride,
                                   size_t block)
 {
@@ -144,7 +145,8 @@ static chorus_status check_strides(const char *function, const struct ch_strides
     return check_stride(function, "sst", s->sst, s->block);
 }
 
-/* Elements from the first to the last one of a strided vector; SIZE_MAX on overflow. */
+/* Returns the number of elements from the first to the last one of a strided vector; SIZE_MAX
+ * on overflow. */
 static size_t strided_elements(const struct ch_strides *s, ptrdiff_t stride)
 {
     size_t elements;
@@ -304,6 +306,8 @@ static chorus_status quiet(const char *function, chorus_ctx_t ctx)
     return ch_links_quiet(context->links, number, CH_LINK_ALL);
 }
 
+/* Complete this PE's operations to n PEs of the context's team; none if one of `pes` is
+ * invalid. */
 static chorus_status pe_quiet(const char *function, chorus_ctx_t ctx, const int *pes, size_t n)
 {
     struct ch_context *context;

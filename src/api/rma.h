@@ -22,8 +22,8 @@ struct ch_target {
     uint32_t ctx; /* the transport's number of the context */
 };
 
-/* `pe` is a number in the context's team. `name` is that of the symmetric argument; with count
- * 0 any address is allowed. */
+/* Check the arguments of a call, and set *out. `pe` is a number in the context's team. `name`
+ * is that of the symmetric argument; with count 0 any address is allowed. */
 CH_MUST_CHECK static inline chorus_status ch_resolve_target(const char *function,
                                                             chorus_ctx_t ctx, const char *name,
                                                             const void *symmetric, size_t count,
@@ -37,13 +37,14 @@ CH_MUST_CHECK static inline chorus_status ch_resolve_target(const char *function
     return ch_check_owner(out->context, function, name, symmetric, out->pe);
 }
 
-/* On return the source may be reused and, if the peer is mapped, the data has arrived. */
+/* Put or get `count` elements. On return the source of a put may be reused and, if the peer is
+ * mapped, the data has arrived; a get is complete. */
 void ch_rma_put(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
                 size_t count, size_t element_bytes, int pe);
 void ch_rma_get(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
                 size_t count, size_t element_bytes, int pe);
 
-/* Nonblocking forms: complete only after a quiet. */
+/* Nonblocking put and get: complete only after a quiet. */
 void ch_rma_put_nbi(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
                     size_t count, size_t element_bytes, int pe);
 void ch_rma_get_nbi(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
@@ -55,6 +56,7 @@ struct ch_strides {
     ptrdiff_t dst, sst;
     size_t block, count;
 };
+/* Put or get blocks with strides. */
 void ch_rma_iput(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
                  struct ch_strides strides, size_t element_bytes, int pe);
 void ch_rma_iget(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
@@ -67,6 +69,7 @@ struct ch_signal_update {
     int op;      /* a CHORUS_SIGNAL_ constant */
     bool is_nbi; /* the source is free after quiet, and not on return */
 };
+/* Put elements, then change the signal on the same PE. */
 void ch_rma_put_signal(const char *function, chorus_ctx_t ctx, void *dest, const void *source,
                        size_t count, size_t element_bytes, struct ch_signal_update update,
                        int pe);
@@ -81,9 +84,10 @@ void ch_rma_put_signal(const char *function, chorus_ctx_t ctx, void *dest, const
 #define CH_INLINE static inline __attribute__((always_inline))
 
 /*
- * The peer, if the call only consists of loads and stores to [symmetric, symmetric + bytes) of
- * PE `pe`: in a process with one PE, on the default context, with valid arguments and without
- * CHORUS_CHECK. Otherwise null; the caller then takes the slow path, which reports errors.
+ * Returns PE `pe` as a mapped peer, if the call only consists of loads and stores to
+ * [symmetric, symmetric + bytes) there: in a process with one PE, on the default context, with
+ * valid arguments and without CHORUS_CHECK. Otherwise returns null; the caller then takes the
+ * slow path, which reports errors.
  */
 CH_INLINE const struct ch_near *ch_find_near(chorus_ctx_t ctx, const void *symmetric,
                                              size_t bytes, int pe)
@@ -98,7 +102,8 @@ CH_INLINE const struct ch_near *ch_find_near(chorus_ctx_t ctx, const void *symme
                                                                                    : NULL;
 }
 
-/* Both return false, and have done nothing, if the call must take the slow path. */
+/* A blocking put, and get, by the fast path. Both return false, and have done nothing, if the
+ * call must take the slow path. */
 CH_INLINE bool ch_put_near(chorus_ctx_t ctx, void *dest, const void *source, size_t count,
                            size_t element_bytes, int pe)
 {
@@ -164,9 +169,10 @@ struct ch_query {
     size_t n_done;     /* by scan_all: words before this one have been met */
 };
 
+/* Is it a type of signed integers? */
 bool ch_type_is_signed(chorus_type type);
 
-/* The arguments: ERR_STATE, ERR_ARG, ERR_NOT_SYMMETRIC. */
+/* Check a query's arguments, and set its context. ERR_STATE, ERR_ARG, ERR_NOT_SYMMETRIC. */
 CH_MUST_CHECK chorus_status ch_query_check(struct ch_query *q);
 
 /* Wait for all words of a checked query. On any thread; the record does not contain it. */

@@ -35,6 +35,7 @@ struct claim {
                          decides on algorithms, too */
 };
 
+/* Set the values of this PE that must be equal on all PEs, except n_cores. */
 static void fill_claim(struct claim *claim, const struct ch_options *options,
                        uint64_t select_digest)
 {
@@ -46,6 +47,7 @@ static void fill_claim(struct claim *claim, const struct ch_options *options,
     claim->select_digest = select_digest;
 }
 
+/* Fails for the first PE whose claim differs from that of PE 0. */
 static chorus_status compare_claims(const struct ch_boot *boot, const struct claim *claims)
 {
     for (uint32_t pe = 1; pe < boot->n; pe++) {
@@ -105,6 +107,7 @@ chorus_status ch_context_agree(struct ch_boot *boot, const struct ch_options *op
 
 /* --- the folders -------------------------------------------------------------------------- */
 
+/* What the heap calls for its memory, in the three functions below; self: the links. */
 static chorus_status register_memory(void *self, void *base, size_t bytes, uint64_t *key_out)
 {
     return ch_links_attach(self, base, bytes, key_out);
@@ -121,7 +124,8 @@ static chorus_status add_peer_key(void *self, uint32_t pe, const char *there, si
     return ch_links_add_peer_key(self, pe, there, bytes, key);
 }
 
-/* Attach the heap's memory for peers of other hosts, also when the heap grows. */
+/* Create the links. With a network, let the heap attach its memory for peers of other hosts,
+ * also when it grows. */
 static chorus_status open_links(struct ch_context *context)
 {
     struct ch_heap_registration registration = {register_memory, unregister_memory,
@@ -134,6 +138,7 @@ static chorus_status open_links(struct ch_context *context)
     return CHORUS_OK;
 }
 
+/* Create the links to mapped peers, and enable the fast path of rma.h if calls can use it. */
 static chorus_status map_links(struct ch_context *context)
 {
     CH_TRY(ch_links_map(context->links));
@@ -154,8 +159,9 @@ static chorus_status create_local_parts(struct ch_context *context)
     return ch_gpu_open(context->heap, options, &context->policy, &context->gpu);
 }
 
-/* All PEs have made their parts. On GPUs they also agree on the most CTAs of a call: CTA i of a
- * PE waits for CTA i of others, and all PEs choose the same number. */
+/* Vote whether all PEs have created their parts; `mine` is this PE's status. On GPUs, also set
+ * share_ctas, the most CTAs of a call, to the smallest of all PEs: CTA i of a PE waits for CTA
+ * i of others, and all PEs choose the same number. */
 static chorus_status vote_on_local_parts(struct ch_context *context, chorus_status mine)
 {
     const bool is_on_gpu = ch_heap_device(context->heap) != NULL;
@@ -177,6 +183,7 @@ static chorus_status vote_on_local_parts(struct ch_context *context, chorus_stat
     return status;
 }
 
+/* Create the teams; on GPUs, first find out whether the link between them keeps lines whole. */
 static chorus_status open_teams(struct ch_context *context)
 {
     struct ch_device_terms terms;
@@ -193,7 +200,7 @@ static chorus_status open_teams(struct ch_context *context)
     return CHORUS_OK;
 }
 
-/* The parameters of all waits, see base/door.h. */
+/* Called by waits for words that take long: log for what this PE waits. arg: the context. */
 static void warn_of_wait(void *arg, uint64_t waited_ns)
 {
     const struct ch_context *context = arg;
@@ -202,8 +209,8 @@ static void warn_of_wait(void *arg, uint64_t waited_ns)
         ch_teams_warn(context->teams, &context->policy, NULL, waited_ns);
 }
 
-/* The warnings of exchanges: those of chorus_init, and that of chorus_finalize, which is in the
- * record. */
+/* Called by exchanges of boot that take long: those of chorus_init, and that of
+ * chorus_finalize, which is in the record. missing: names the missing PEs; null: not known. */
 static void warn_of_exchange(void *arg, const char *missing, uint64_t waited_ns)
 {
     const struct ch_context *context = arg;
@@ -219,8 +226,9 @@ static void warn_of_exchange(void *arg, const char *missing, uint64_t waited_ns)
            deadline);
 }
 
-/* Selection comes first: it needs no other PE, and the PEs compare the rules that they read
- * before they lay out memory. If one PE fails, all PEs get its message. */
+/* Create all parts of a PE's state. Selection comes first: it needs no other PE, and the PEs
+ * compare the rules that they read before they lay out memory. If one PE fails, all PEs get its
+ * message. */
 static chorus_status open_segments_and_teams(struct ch_context *context)
 {
     const struct ch_options *options = &context->options;

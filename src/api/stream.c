@@ -23,6 +23,8 @@ struct ch_stream_entry {
     struct ch_stream_entry *next;
 };
 
+/* Returns the pointer to the stream's entry in the list; the pointer at the list's end, which
+ * is null, if there is none. */
 static struct ch_stream_entry **find_stream(struct ch_context *context,
                                             const struct chorus_stream *stream)
 {
@@ -47,7 +49,9 @@ chorus_status ch_stream_check(struct ch_context *context, const char *function,
     return CHORUS_OK;
 }
 
-static chorus_status remove_entry(const struct ch_context *context, struct ch_stream_entry **at)
+/* Destroy the stream of the entry *at, and remove the entry from the list. */
+static chorus_status destroy_entry(const struct ch_context *context,
+                                   struct ch_stream_entry **at)
 {
     struct ch_stream_entry *entry = *at;
     chorus_status status = CHORUS_OK;
@@ -64,9 +68,10 @@ static chorus_status remove_entry(const struct ch_context *context, struct ch_st
 void ch_streams_close(struct ch_context *context)
 {
     while (context->streams != NULL)
-        if (remove_entry(context, &context->streams) != CHORUS_OK) ch_error_forget();
+        if (destroy_entry(context, &context->streams) != CHORUS_OK) ch_error_forget();
 }
 
+/* Create a stream of a host or, if the heap is on a GPU, of CUDA. */
 static chorus_status make_stream(const struct ch_context *context,
                                  struct chorus_stream **stream_out)
 {
@@ -116,7 +121,7 @@ static chorus_status destroy_stream(const char *function, chorus_stream_t stream
 
     CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_stream_check(context, function, stream));
-    return remove_entry(context, find_stream(context, stream));
+    return destroy_entry(context, find_stream(context, stream));
 }
 
 int chorusx_stream_destroy(chorus_stream_t stream)
@@ -124,7 +129,8 @@ int chorusx_stream_destroy(chorus_stream_t stream)
     return ch_handle_status(__func__, destroy_stream(__func__, stream));
 }
 
-static chorus_status synchronize(const char *function, chorus_stream_t stream)
+/* Wait until all calls on the stream are complete. */
+static chorus_status synchronize_stream(const char *function, chorus_stream_t stream)
 {
     struct ch_context *context;
 
@@ -137,7 +143,7 @@ static chorus_status synchronize(const char *function, chorus_stream_t stream)
 
 int chorusx_stream_synchronize(chorus_stream_t stream)
 {
-    return ch_handle_status(__func__, synchronize(__func__, stream));
+    return ch_handle_status(__func__, synchronize_stream(__func__, stream));
 }
 
 /* --- waits -------------------------------------------------------------------------------- */
@@ -150,6 +156,7 @@ struct wait {
 
 _Static_assert(sizeof(struct wait) <= CH_TASK_BYTES, "a wait must fit into a task");
 
+/* Runs on the thread of a host's stream: wait for the words of a struct wait. */
 static chorus_status run_wait(const void *task)
 {
     const struct wait *wait = task;
@@ -160,7 +167,8 @@ static chorus_status run_wait(const void *task)
 }
 
 /* --- waits on GPUs ------------------------------------------------------------------------ */
-/* The front end compares 64 unsigned bits for "equal", or for "at least". */
+/* Can the front end of a GPU perform the wait? It compares 64 unsigned bits for "equal", or for
+ * "at least". */
 static bool is_for_front_end(const struct wait *wait)
 {
     const struct ch_query *q = &wait->query;
@@ -171,6 +179,7 @@ static bool is_for_front_end(const struct wait *wait)
            (q->cmp == CHORUS_CMP_GT && wait->value != UINT64_MAX);
 }
 
+/* Fails if the GPU cannot access the array, an optional argument `name` of the wait. */
 static chorus_status check_reached(const struct ch_device *device, const struct ch_query *q,
                                    const char *name, const void *array)
 {
@@ -181,7 +190,8 @@ static chorus_status check_reached(const struct ch_device *device, const struct 
                    q->function, name, array, ch_device_id_of(device)->ordinal);
 }
 
-static chorus_status queue_wait(const struct wait *wait, void *stream)
+/* Queue a wait on a stream of a GPU: for the front end or, else, a kernel. */
+static chorus_status queue_wait_on_gpu(const struct wait *wait, void *stream)
 {
     const struct ch_query *q = &wait->query;
     const struct ch_device *device = ch_heap_device(q->context->heap);
@@ -214,13 +224,14 @@ static chorus_status queue_wait(const struct wait *wait, void *stream)
 static chorus_status check_and_queue_wait(struct wait wait, chorus_stream_t stream)
 {
     CH_TRY(ch_query_check(&wait.query));
-    if (wait.query.context->gpu != NULL) return queue_wait(&wait, stream);
+    if (wait.query.context->gpu != NULL) return queue_wait_on_gpu(&wait, stream);
     CH_TRY(ch_stream_check(wait.query.context, wait.query.function, stream));
     ch_stream_push_task(stream, run_wait, &wait, sizeof(wait));
     return CHORUS_OK;
 }
 
-static int wait_on(struct wait wait, chorus_stream_t stream)
+/* Queue a wait on the stream; returns a code after reporting a failure. */
+static int queue_wait_on(struct wait wait, chorus_stream_t stream)
 {
     return ch_handle_status(wait.query.function, check_and_queue_wait(wait, stream));
 }
@@ -244,7 +255,7 @@ static int wait_on(struct wait wait, chorus_stream_t stream)
         struct wait wait = WAIT(kind, ivar, 1, NULL, cmp);                                    \
                                                                                               \
         memcpy(&wait.value, &cmp_value, sizeof(T));                                           \
-        return wait_on(wait, stream);                                                         \
+        return queue_wait_on(wait, stream);                                                   \
     }                                                                                         \
     int chorusx_##NAME##_wait_until_all_on_stream(T *ivars, size_t nelems, const int *status, \
                                                   int cmp, T cmp_value,                       \
@@ -253,7 +264,7 @@ static int wait_on(struct wait wait, chorus_stream_t stream)
         struct wait wait = WAIT(kind, ivars, nelems, status, cmp);                            \
                                                                                               \
         memcpy(&wait.value, &cmp_value, sizeof(T));                                           \
-        return wait_on(wait, stream);                                                         \
+        return queue_wait_on(wait, stream);                                                   \
     }                                                                                         \
     int chorusx_##NAME##_wait_until_all_vector_on_stream(                                     \
         T *ivars, size_t nelems, const int *status, int cmp, const T *cmp_values,             \
@@ -263,7 +274,7 @@ static int wait_on(struct wait wait, chorus_stream_t stream)
                                                                                               \
         wait.query.values = (const char *)cmp_values;                                         \
         wait.query.values_step = sizeof(T);                                                   \
-        return wait_on(wait, stream);                                                         \
+        return queue_wait_on(wait, stream);                                                   \
     }
 CHORUS_WAIT_TYPES(DEFINE)
 
@@ -273,5 +284,5 @@ int chorusx_signal_wait_until_on_stream(uint64_t *sig_addr, int cmp, uint64_t cm
     struct wait wait = WAIT(CHORUS_TYPE_u64, sig_addr, 1, NULL, cmp);
 
     wait.value = cmp_value;
-    return wait_on(wait, stream);
+    return queue_wait_on(wait, stream);
 }

@@ -50,6 +50,7 @@ static chorus_status put_signal(const struct op *op)
     return ch_links_put_signal(c->links, CH_CTX_DEFAULT, &put, op->pe, false);
 }
 
+/* Runs on the thread of a host's stream: execute a struct op. */
 static chorus_status run_op(const void *task)
 {
     const struct op *op = task;
@@ -71,13 +72,15 @@ static chorus_status run_op(const void *task)
 }
 
 /* --- GPUs --------------------------------------------------------------------------------- */
+/* Returns the address at which the GPU of this PE accesses the peer's copy of an object. */
 static void *peer_address(const struct op *op, const void *symmetric)
 {
     return ch_links_peer_address(op->context->links, symmetric, op->pe);
 }
 
-static chorus_status queue_signal(const struct ch_device *device, const struct op *op,
-                                  void *stream)
+/* Queue the signal on a stream of a GPU: an addition by a kernel, a store by the front end. */
+static chorus_status queue_signal_on_gpu(const struct ch_device *device, const struct op *op,
+                                         void *stream)
 {
     const struct ch_amo_request add = {.op = CH_AMO_ADD,
                                        .bytes = sizeof(*op->word),
@@ -88,8 +91,8 @@ static chorus_status queue_signal(const struct ch_device *device, const struct o
     return ch_device_put_store(device, stream, peer_address(op, op->word), op->value);
 }
 
-/* Work on a stream of a GPU begins when all earlier work is complete, so a quiet does
- * nothing. */
+/* Queue a checked call on a stream of a GPU. Work there begins when all earlier work is
+ * complete, so a quiet does nothing. */
 static chorus_status queue_on_gpu(const struct op *op, void *stream)
 {
     const struct ch_device *device = ch_heap_device(op->context->heap);
@@ -101,12 +104,12 @@ static chorus_status queue_on_gpu(const struct op *op, void *stream)
         if (op->bytes != 0)
             CH_TRY(ch_device_put_copy(device, stream, peer_address(op, op->dest), op->source,
                                       op->bytes));
-        return op->what == PUT ? CHORUS_OK : queue_signal(device, op, stream);
+        return op->what == PUT ? CHORUS_OK : queue_signal_on_gpu(device, op, stream);
     case GET:
         return ch_device_put_copy(device, stream, op->dest, peer_address(op, op->source),
                                   op->bytes);
     case SIGNAL:
-        return queue_signal(device, op, stream);
+        return queue_signal_on_gpu(device, op, stream);
     case QUIET:
         break;
     }
@@ -114,6 +117,7 @@ static chorus_status queue_on_gpu(const struct op *op, void *stream)
 }
 
 /* --- calls -------------------------------------------------------------------------------- */
+/* Queue a checked call on a stream of a host or a GPU; *op may change after the return. */
 static chorus_status queue_op(struct op *op, chorus_stream_t stream)
 {
     if (op->context->gpu != NULL) return queue_on_gpu(op, stream);
@@ -138,7 +142,8 @@ static chorus_status check_signal_op(const struct op *op)
                    op->function, op->how);
 }
 
-/* `symmetric` is dest of a put, source of a get. */
+/* `symmetric` is dest of a put, source of a get; `name` is that argument's name. A put or get
+ * of 0 bytes is checked, but not queued. */
 static chorus_status check_and_queue_op(struct op op, const char *name, const void *symmetric,
                                         size_t count, size_t element_bytes, int pe,
                                         chorus_stream_t stream)
@@ -155,8 +160,9 @@ static chorus_status check_and_queue_op(struct op op, const char *name, const vo
     return op.bytes != 0 || op.what == PUT_SIGNAL ? queue_op(&op, stream) : CHORUS_OK;
 }
 
-static int move_data(struct op op, const char *name, const void *symmetric, size_t count,
-                     size_t element_bytes, int pe, chorus_stream_t stream)
+/* Queue a put or get on the stream; returns a code after reporting a failure. */
+static int queue_move(struct op op, const char *name, const void *symmetric, size_t count,
+                      size_t element_bytes, int pe, chorus_stream_t stream)
 {
     return ch_handle_status(
         op.function, check_and_queue_op(op, name, symmetric, count, element_bytes, pe, stream));
@@ -171,45 +177,47 @@ static int move_data(struct op op, const char *name, const void *symmetric, size
 int chorusx_putmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
                              chorus_stream_t stream)
 {
-    return move_data(MOVE(PUT, .pe = 0), "dest", dest, bytes, 1, pe, stream);
+    return queue_move(MOVE(PUT, .pe = 0), "dest", dest, bytes, 1, pe, stream);
 }
 
 int chorusx_getmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
                              chorus_stream_t stream)
 {
-    return move_data(MOVE(GET, .pe = 0), "source", source, bytes, 1, pe, stream);
+    return queue_move(MOVE(GET, .pe = 0), "source", source, bytes, 1, pe, stream);
 }
 
 int chorusx_putmem_signal_on_stream(void *dest, const void *source, size_t bytes,
                                     uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
                                     chorus_stream_t stream)
 {
-    return move_data(MOVE(PUT_SIGNAL, .word = sig_addr, .value = signal, .how = sig_op), "dest",
-                     dest, bytes, 1, pe, stream);
+    return queue_move(MOVE(PUT_SIGNAL, .word = sig_addr, .value = signal, .how = sig_op),
+                      "dest", dest, bytes, 1, pe, stream);
 }
 
 #define DEFINE_TYPED(NAME, T, kind)                                                            \
     int chorusx_##NAME##_put_on_stream(T *dest, const T *source, size_t nelems, int pe,        \
                                        chorus_stream_t stream)                                 \
     {                                                                                          \
-        return move_data(MOVE(PUT, .pe = 0), "dest", dest, nelems, sizeof(T), pe, stream);     \
+        return queue_move(MOVE(PUT, .pe = 0), "dest", dest, nelems, sizeof(T), pe, stream);    \
     }                                                                                          \
     int chorusx_##NAME##_get_on_stream(T *dest, const T *source, size_t nelems, int pe,        \
                                        chorus_stream_t stream)                                 \
     {                                                                                          \
-        return move_data(MOVE(GET, .pe = 0), "source", source, nelems, sizeof(T), pe, stream); \
+        return queue_move(MOVE(GET, .pe = 0), "source", source, nelems, sizeof(T), pe,         \
+                          stream);                                                             \
     }                                                                                          \
     int chorusx_##NAME##_put_signal_on_stream(T *dest, const T *source, size_t nelems,         \
                                               uint64_t *sig_addr, uint64_t signal, int sig_op, \
                                               int pe, chorus_stream_t stream)                  \
     {                                                                                          \
-        return move_data(MOVE(PUT_SIGNAL, .word = sig_addr, .value = signal, .how = sig_op),   \
-                         "dest", dest, nelems, sizeof(T), pe, stream);                         \
+        return queue_move(MOVE(PUT_SIGNAL, .word = sig_addr, .value = signal, .how = sig_op),  \
+                          "dest", dest, nelems, sizeof(T), pe, stream);                        \
     }
 CHORUS_RMA_TYPES(DEFINE_TYPED)
 
-static chorus_status signal_on(const char *function, uint64_t *sig_addr, uint64_t signal,
-                               int sig_op, int pe, chorus_stream_t stream)
+/* Check the update of a signal, without data, and queue it on the stream. */
+static chorus_status queue_signal(const char *function, uint64_t *sig_addr, uint64_t signal,
+                                  int sig_op, int pe, chorus_stream_t stream)
 {
     struct op op = {.what = SIGNAL, .function = function, .word = sig_addr, .value = signal};
 
@@ -226,10 +234,10 @@ int chorusx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op,
                                 chorus_stream_t stream)
 {
     return ch_handle_status(__func__,
-                            signal_on(__func__, sig_addr, signal, sig_op, pe, stream));
+                            queue_signal(__func__, sig_addr, signal, sig_op, pe, stream));
 }
 
-static chorus_status quiet_on(const char *function, chorus_stream_t stream)
+static chorus_status queue_quiet(const char *function, chorus_stream_t stream)
 {
     struct op op = {.what = QUIET, .function = function};
 
@@ -239,5 +247,5 @@ static chorus_status quiet_on(const char *function, chorus_stream_t stream)
 
 int chorusx_quiet_on_stream(chorus_stream_t stream)
 {
-    return ch_handle_status(__func__, quiet_on(__func__, stream));
+    return ch_handle_status(__func__, queue_quiet(__func__, stream));
 }

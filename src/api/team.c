@@ -10,6 +10,7 @@
 
 #include <stdlib.h>
 
+/* Find the context of this thread, and the team of a handle. */
 static chorus_status find_team(const char *function, chorus_team_t handle,
                                struct ch_context **context_out, struct ch_team **team_out)
 {
@@ -66,6 +67,7 @@ int chorus_team_n_pes(chorus_team_t team)
     return find_team(__func__, team, &context, &found) == CHORUS_OK ? (int)found->n : -1;
 }
 
+/* Fails for an unknown bit, and if a bit selects a field though config is null. */
 static chorus_status check_mask(const char *function, long mask, const void *config)
 {
     if ((mask & ~CHORUS_TEAM_NUM_CONTEXTS) != 0)
@@ -78,7 +80,7 @@ static chorus_status check_mask(const char *function, long mask, const void *con
     return CHORUS_OK;
 }
 
-/* The field that the mask selects, or its default, 0. */
+/* Set *num_contexts_out to the field of config that the mask selects, or to its default, 0. */
 static chorus_status read_config(const char *function, const chorus_team_config_t *config,
                                  long mask, int *num_contexts_out)
 {
@@ -118,7 +120,7 @@ int chorus_team_translate_pe(chorus_team_t src_team, int src_pe, chorus_team_t d
     return ch_team_find(to, from->members[src_pe].world);
 }
 
-/* A list of PEs under construction; the function that creates it frees it. */
+/* Allocate a list of n PEs; the function that calls this one frees the list. */
 static chorus_status list_alloc(const char *function, uint32_t n, uint32_t **pes_out)
 {
     *pes_out = malloc(n * sizeof(**pes_out));
@@ -126,6 +128,7 @@ static chorus_status list_alloc(const char *function, uint32_t n, uint32_t **pes
     return CH_FAIL(CHORUS_ERR_SYSTEM, "%s: no memory for a list of %u PEs", function, n);
 }
 
+/* Fails unless all PEs of the triplet are in the parent, which has n, and differ. */
 static chorus_status check_triplet(const char *function, int start, int stride, int count,
                                    uint32_t n)
 {
@@ -151,6 +154,7 @@ static chorus_status check_triplet(const char *function, int start, int stride, 
     return CHORUS_OK;
 }
 
+/* Create a team of the PEs of a triplet: start, stride and count. */
 static chorus_status split_strided(struct ch_context *context, const char *function,
                                    chorus_team_t parent, const int triplet[3], int num_contexts,
                                    chorus_team_t *new_team)
@@ -200,6 +204,8 @@ struct axis {
     uint32_t line_step, point_step;
 };
 
+/* Create the team of one line of the grid, whose PEs are listed in `pes`, memory of the caller.
+ * n: PEs of the parent. *new_team remains CHORUS_TEAM_INVALID on PEs outside the line. */
 static chorus_status create_line(struct ch_context *context, const char *function,
                                  chorus_team_t parent, const struct axis *axis, uint32_t line,
                                  uint32_t n, int num_contexts, uint32_t *pes,
@@ -238,6 +244,8 @@ static chorus_status split_axis(struct ch_context *context, const char *function
     return status;
 }
 
+/* Arrange the parent's PEs in rows of xrange, and create a team of each row and of each column:
+ * those that this PE is in are *xaxis_team and *yaxis_team. */
 static chorus_status split_2d(const char *function, chorus_team_t parent, int xrange,
                               const chorus_team_config_t *xaxis_config, long xaxis_mask,
                               chorus_team_t *xaxis_team,
@@ -280,7 +288,8 @@ void chorus_team_destroy(chorus_team_t team)
     ch_report(destroy_team(__func__, team));
 }
 
-/* The list as unsigned numbers: negative numbers become larger than any PE of the parent. */
+/* Copy the list as unsigned numbers to *list_out, which the caller frees: negative numbers
+ * become larger than any PE of the parent. */
 static chorus_status read_list(const char *function, chorus_team_t parent, const int pes[],
                                int n, struct ch_context **context_out, uint32_t **list_out)
 {
@@ -315,6 +324,7 @@ int chorusx_team_create(chorus_team_t parent, const int pes[], int n, chorus_tea
     return ch_handle_status(__func__, create_listed(__func__, parent, pes, n, new_team));
 }
 
+/* Create a team by a call that only the PEs in `pes` make. */
 static chorus_status create_group(const char *function, chorus_team_t parent, const int pes[],
                                   int n, int tag, chorus_team_t *new_team)
 {

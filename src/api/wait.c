@@ -20,7 +20,7 @@
 
 enum { NUMBER_BYTES = 24 };
 
-/* The word's key, loaded with acquire: what its writer wrote before is visible. */
+/* Load a word, and return its key. With acquire: what its writer wrote before is visible. */
 static uint64_t load_key(chorus_type type, const void *word)
 {
     switch (type) {
@@ -64,11 +64,13 @@ static bool compare_keys(int cmp, uint64_t a, uint64_t b)
     }
 }
 
+/* Is word i in the set, from which q->status may exclude it? */
 static bool is_in_set(const struct ch_query *q, size_t i)
 {
     return q->status == NULL || q->status[i] == 0;
 }
 
+/* Does word i meet its condition? Sets q->key to the word's key. */
 static bool is_met(struct ch_query *q, size_t i)
 {
     q->key = load_key(q->type, q->words + i * ch_type_bytes[q->type]);
@@ -86,6 +88,7 @@ static bool scan_all(struct ch_query *q)
     return q->n_done == q->count;
 }
 
+/* True if a word of the set meets its condition; q->found is its index, else SIZE_MAX. */
 static bool scan_any(struct ch_query *q)
 {
     for (size_t k = 0; k < q->count; k++) {
@@ -99,6 +102,7 @@ static bool scan_any(struct ch_query *q)
     return false;
 }
 
+/* True if any word of the set meets its condition; q->found is the number of those that do. */
 static bool scan_some(struct ch_query *q)
 {
     q->found = 0;
@@ -107,6 +111,7 @@ static bool scan_some(struct ch_query *q)
     return q->found != 0;
 }
 
+/* Is no word in the set? */
 static bool is_empty(const struct ch_query *q)
 {
     for (size_t i = 0; i < q->count; i++)
@@ -114,10 +119,11 @@ static bool is_empty(const struct ch_query *q)
     return true;
 }
 
-/* Each call begins its scan at another word, so that a word which always meets its condition
- * cannot hide the others: a series of calls must return every index that meets it (OpenSHMEM
- * 1.5, shmem_wait_until_any). A constant step could fail for callers that alternate between
- * two sets, whose calls would always begin in the same half of the words. */
+/* Returns the index at which scan_any begins. Each call begins its scan at another word, so
+ * that a word which always meets its condition cannot hide the others: a series of calls must
+ * return every index that meets it (OpenSHMEM 1.5, shmem_wait_until_any). A constant step could
+ * fail for callers that alternate between two sets, whose calls would always begin in the same
+ * half of the words. */
 static size_t pick_start(struct ch_context *context, size_t count)
 {
     uint64_t x = __atomic_add_fetch(&context->n_scans, 1, __ATOMIC_RELAXED);
@@ -163,6 +169,7 @@ static chorus_status copy_words(const struct ch_context *context, struct ch_quer
     return ch_links_load(context->links, q->copy, q->ivars, q->count * ch_type_bytes[q->type]);
 }
 
+/* Write the value of a key as a decimal number; returns `text`. */
 static const char *key_text(chorus_type type, uint64_t key, char text[NUMBER_BYTES])
 {
     if (ch_type_is_signed(type))
@@ -203,6 +210,7 @@ static chorus_status fail_wait(const struct ch_context *context, struct ch_query
         key_text(q->type, q->key, is));
 }
 
+/* Returns the wait as the record describes calls. */
 static struct ch_doing doing_of(const struct ch_query *q)
 {
     const uint64_t sign = ch_type_is_signed(q->type) ? SIGN_BIT : 0;
@@ -215,7 +223,7 @@ static struct ch_doing doing_of(const struct ch_query *q)
                              .value = load_key(q->type, q->values) ^ sign};
 }
 
-/* The record has a wait that does not end at once. */
+/* Begin a wait that does not end at once in the record; returns its index, for ch_doing_end. */
 static uint64_t record_wait(const struct ch_query *q)
 {
     const struct ch_doing doing = doing_of(q);
@@ -223,7 +231,7 @@ static uint64_t record_wait(const struct ch_query *q)
     return ch_doing_begin_alone(q->context, &doing);
 }
 
-/* A wait that ends at once. */
+/* Add a wait that ended at once to the record, as an access. */
 static void record_met_wait(const struct ch_query *q)
 {
     const struct ch_doing doing = doing_of(q);
@@ -237,6 +245,8 @@ static void record_met_wait(const struct ch_query *q)
     if (q->count != 0) ch_record_access_end(record, ch_record_access(record, &access));
 }
 
+/* Wait until the scan succeeds; at once if the set is empty. is_recorded: add the wait to the
+ * record. */
 static chorus_status await_query(struct ch_query *q, scan_fn scan, bool is_recorded)
 {
     const struct ch_context *const context = q->context;
@@ -273,7 +283,7 @@ chorus_status ch_query_wait_checked(struct ch_query *q)
     return await_query(q, scan_all, false);
 }
 
-/* Check, then scan once. */
+/* Check, then scan once; *holds_out: did the scan succeed? */
 static chorus_status query_test(struct ch_query *q, scan_fn scan, bool *holds_out)
 {
     struct ch_progress *progress;
@@ -293,7 +303,8 @@ static chorus_status query_test(struct ch_query *q, scan_fn scan, bool *holds_ou
 
 /* --- calls -------------------------------------------------------------------------------- */
 
-/* The result of the scan; `nothing` if the wait failed. */
+/* Wait until the scan succeeds; returns q.found, its result. Reports a failure, and returns
+ * `nothing`. */
 static size_t wait_until(struct ch_query q, scan_fn scan, size_t nothing)
 {
     const chorus_status status = query_wait(&q, scan);
@@ -303,7 +314,8 @@ static size_t wait_until(struct ch_query q, scan_fn scan, size_t nothing)
     return nothing;
 }
 
-/* Whether the scan succeeded; its result is in q->found, or `nothing` if it could not run. */
+/* Scan once; returns whether the scan succeeded. Its result is in q->found, which is `nothing`
+ * after a failure, which is reported. */
 static bool test_query(struct ch_query *q, scan_fn scan, size_t nothing)
 {
     bool holds = false;
@@ -314,6 +326,7 @@ static bool test_query(struct ch_query *q, scan_fn scan, size_t nothing)
     return holds;
 }
 
+/* Scan once; returns q.found, the result of the scan. */
 static size_t test_found(struct ch_query q, scan_fn scan, size_t nothing)
 {
     (void)test_query(&q, scan, nothing);

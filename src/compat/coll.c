@@ -32,6 +32,7 @@ DEFINE(int, team_get_config, shmem_team_t team, long config_mask, shmem_team_con
     return code;
 }
 
+/* Returns config as a struct of chorus.h, which is stored in *room; null for null. */
 static const chorus_team_config_t *config_of(const shmem_team_config_t *config,
                                              chorus_team_config_t *room)
 {
@@ -111,8 +112,9 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards known_sets */
 
 #define SET ((struct active_set){PE_start, logPE_stride, PE_size})
 
-/* CHORUS_TEAM_INVALID, after the report of a failure in `function`, if the team cannot be
- * created. The report has the arguments of the program, which the library does not know. */
+/* Create the team of an active set; collective over its PEs. Returns CHORUS_TEAM_INVALID after
+ * reporting a failure in `function`, with the arguments of the program, which the library does
+ * not know. */
 static chorus_team_t make_team(const char *function, struct active_set set)
 {
     chorus_team_t team = CHORUS_TEAM_INVALID;
@@ -132,7 +134,9 @@ static chorus_team_t make_team(const char *function, struct active_set set)
     return team;
 }
 
-static chorus_team_t find_team(const char *function, struct active_set set)
+/* Returns the team of an active set, which is created at the first call with the set and then
+ * kept; CHORUS_TEAM_INVALID if that fails. The caller holds `lock`. */
+static chorus_team_t find_or_make_team(const char *function, struct active_set set)
 {
     struct known *known = known_sets;
 
@@ -151,6 +155,7 @@ static chorus_team_t find_team(const char *function, struct active_set set)
     return CHORUS_TEAM_INVALID;
 }
 
+/* Returns the team of an active set, or CHORUS_TEAM_INVALID. */
 static chorus_team_t team_of_set(const char *function, struct active_set set)
 {
     chorus_team_t team;
@@ -158,7 +163,7 @@ static chorus_team_t team_of_set(const char *function, struct active_set set)
     if (set.start == 0 && set.log_stride == 0 && set.n == chorus_n_pes())
         return CHORUS_TEAM_WORLD;
     (void)pthread_mutex_lock(&lock);
-    team = find_team(function, set);
+    team = find_or_make_team(function, set);
     (void)pthread_mutex_unlock(&lock);
     return team;
 }
@@ -173,7 +178,8 @@ void ch_active_forget(void)
     }
 }
 
-static void collect(const char *function, struct active_set set, chorusx_call call)
+/* Make a collective on an active set; a failure is passed to the error handler. */
+static void run_on_set(const char *function, struct active_set set, chorusx_call call)
 {
     call.team = team_of_set(function, set);
     (void)ch_raise(function, chorusx_collective(&call, NULL));
@@ -194,7 +200,7 @@ DEFINE(void, barrier, SHMEM_ACTIVE_SET, long *pSync)
 /* From this number of bytes on, saving the root's dest would take longer than the broadcast. */
 #define PULL_BYTES (32u << 10)
 
-/* Each PE receives the root's source. */
+/* Broadcast by gets: each PE but the root copies the root's source to its dest. */
 static void broadcast_by_get(const char *function, chorus_team_t team, const chorusx_call *call,
                              size_t bytes)
 {
@@ -205,7 +211,8 @@ static void broadcast_by_get(const char *function, chorus_team_t team, const cho
     (void)ch_raise(function, chorus_team_sync(team));
 }
 
-/* Unlike in a broadcast of a team, the root's dest does not change. */
+/* Broadcast on an active set. Unlike in a broadcast of a team, the root's dest does not change:
+ * it is saved and restored, or the PEs get the data. */
 static void broadcast(const char *function, struct active_set set, chorusx_call call,
                       size_t bytes)
 {
@@ -221,7 +228,7 @@ static void broadcast(const char *function, struct active_set set, chorusx_call 
     kept = room;
     if (bytes > sizeof(room)) kept = is_root ? malloc(bytes) : NULL;
     if (is_root && kept != NULL) memcpy(kept, call.dest, bytes);
-    collect(function, set, call);
+    run_on_set(function, set, call);
     if (is_root && kept != NULL) memcpy(call.dest, kept, bytes);
     if (kept != room) free(kept);
 }
@@ -238,7 +245,7 @@ static void broadcast(const char *function, struct active_set set, chorusx_call 
            size_t nelems, SHMEM_ACTIVE_SET, long *pSync)                                     \
     {                                                                                        \
         (void)pSync;                                                                         \
-        collect(CALLED, SET, CALL(alltoalls, nelems, TYPE, .dst = dst, .sst = sst));         \
+        run_on_set(CALLED, SET, CALL(alltoalls, nelems, TYPE, .dst = dst, .sst = sst));      \
     }                                                                                        \
     DEFINE_ACTIVE_MOVE(N, TYPE, collect)                                                     \
     DEFINE_ACTIVE_MOVE(N, TYPE, fcollect)                                                    \
@@ -248,7 +255,7 @@ static void broadcast(const char *function, struct active_set set, chorusx_call 
            long *pSync)                                                                    \
     {                                                                                      \
         (void)pSync;                                                                       \
-        collect(CALLED, SET, CALL(COLL, nelems, TYPE, .root = 0));                         \
+        run_on_set(CALLED, SET, CALL(COLL, nelems, TYPE, .root = 0));                      \
     }
 #define CALL(COLL, n, TYPE, ...)                \
     ((chorusx_call){.coll = CHORUS_COLL_##COLL, \
@@ -265,7 +272,7 @@ DEFINE_ACTIVE(64, CHORUS_TYPE_u64)
            T *pWrk, long *pSync)                                                             \
     {                                                                                        \
         (void)pWrk, (void)pSync;                                                             \
-        collect(CALLED, SET, CALL(reduce, (size_t)nreduce, kind, .op = CHORUS_OP##OP));      \
+        run_on_set(CALLED, SET, CALL(reduce, (size_t)nreduce, kind, .op = CHORUS_OP##OP));   \
     }
 #define DEFINE_TO_ALLS(OP, NAMES) NAMES(DEFINE_TO_ALL, OP)
 SHMEM_TO_ALL_LIST(DEFINE_TO_ALLS)

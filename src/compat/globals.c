@@ -45,6 +45,7 @@ static uintptr_t page_up(uintptr_t address)
 
 /* --- which pages ---------------------------------------------------------------------- */
 
+/* Returns the dynamic section of the program or of a library; null if it has none. */
 static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *object)
 {
     for (int i = 0; i < object->dlpi_phnum; i++)
@@ -53,7 +54,7 @@ static const ElfW(Dyn) * dynamic_of(const struct dl_phdr_info *object)
     return NULL;
 }
 
-/* Was it linked with this library? */
+/* Was the program or library linked with this library? */
 static bool links_this_library(const struct dl_phdr_info *object)
 {
     const ElfW(Dyn) *const dynamic = dynamic_of(object);
@@ -70,6 +71,7 @@ static bool links_this_library(const struct dl_phdr_info *object)
     return false;
 }
 
+/* Add the pages [lo, hi) to ch_globals; if there is no room, set why_not. */
 static void add_range(uintptr_t lo, uintptr_t hi)
 {
     struct ch_global_range *const range = &ch_globals.ranges[ch_globals.n];
@@ -85,7 +87,8 @@ static void add_range(uintptr_t lo, uintptr_t hi)
     ch_globals.n++;
 }
 
-/* The linker puts data that becomes read-only first in a segment, or in its own segment. */
+/* Add the pages of a segment, except those that the dynamic linker has made read-only. The
+ * linker puts such data first in a segment, or in its own segment. */
 static void add_segment(const struct dl_phdr_info *object, const ElfW(Phdr) * segment)
 {
     uintptr_t lo = page_down(object->dlpi_addr + segment->p_vaddr);
@@ -101,7 +104,8 @@ static void add_segment(const struct dl_phdr_info *object, const ElfW(Phdr) * se
     add_range(lo, hi);
 }
 
-/* The program comes first. */
+/* Called for the program, which comes first, and for each library: add the writable segments of
+ * those whose variables are shared. *n_seen: calls before this one. Returns 0, to go on. */
 static int add_object(struct dl_phdr_info *object, size_t bytes, void *n_seen)
 {
     const bool is_program = (*(int *)n_seen)++ == 0;
@@ -142,7 +146,8 @@ static int map_again(uintptr_t from, size_t bytes, uintptr_t to)
                : 0;
 }
 
-/* Code in this function must not access a variable of the program. */
+/* Copy the pages to `image`, in the heap, and map that also in their place. Returns 0 or an
+ * errno. Code in this function must not access a variable of the program. */
 static int share_range(struct ch_global_range *range, void *image)
 {
     sigset_t all, before;
@@ -177,13 +182,15 @@ void ch_globals_unshare(void)
     ch_globals.n = 0;
 }
 
-/* A child is not a PE: its stores must not reach its parent. */
+/* Let every child that is forked unshare its variables: it is not a PE, and its stores must not
+ * reach its parent. */
 static void watch_forks(void)
 {
     (void)pthread_atfork(NULL, NULL, ch_globals_unshare);
 }
 
-/* Sanitizers keep their own variables in the program. */
+/* Returns the name of the sanitizer with which the program was built, or null. Sanitizers keep
+ * their own variables in the program. */
 static const char *find_sanitizer(void)
 {
     static const char *const names[][2] = {{"__asan_init", "AddressSanitizer"},
@@ -196,6 +203,7 @@ static const char *find_sanitizer(void)
     return NULL;
 }
 
+/* Is the symmetric heap on GPUs? */
 static bool is_on_gpu(void)
 {
     chorusx_heap_info_t info;
@@ -203,7 +211,8 @@ static bool is_on_gpu(void)
     return chorusx_heap_info(&info) == CHORUS_OK && info.heap == CHORUS_HEAP_cuda;
 }
 
-/* A number that is equal for programs with the same ranges, at whatever addresses. */
+/* Returns a number that is equal for programs with the same ranges, at whatever addresses; 0 if
+ * there is a reason not to share them. */
 static uint64_t hash_ranges(void)
 {
     uint64_t sum = 0xcbf29ce484222325u ^ ch_globals.n; /* FNV-1a, by words */
@@ -228,6 +237,7 @@ static bool are_ranges_alike(void)
     return alike;
 }
 
+/* Share all ranges, in one object of `bytes`, and set is_shared; if that fails, set why_not. */
 static void share_all(size_t bytes)
 {
     char *image = chorus_align((size_t)sysconf(_SC_PAGESIZE), bytes);

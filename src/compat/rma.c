@@ -133,6 +133,7 @@ void shfree(void *ptr)
 
 /* --- contexts and locks ------------------------------------------------------------------- */
 
+/* Set *ctx to a context of chorus.h; returns `code`. */
 static int set_shmem_ctx(int code, chorus_ctx_t made, shmem_ctx_t *ctx)
 {
     *ctx = (shmem_ctx_t)(void *)made;

@@ -19,7 +19,8 @@ static const char help[] =
     "SHMEM_DEBUG           print messages for debugging, as CHORUS_LOG=debug\n"
     "CHORUS_...            the settings of Chorus: chorus-info prints them\n";
 
-/* Bytes in the form of the standard: a number, which may have a fraction, and K, M, G or T. */
+/* Read bytes in the form of the standard: a number, which may have a fraction, and K, M, G or
+ * T. False: the text has another form. */
 static bool read_bytes(const char *text, double *bytes_out)
 {
     static const char units[] = "KMGT";
@@ -42,7 +43,8 @@ static bool read_bytes(const char *text, double *bytes_out)
     return text[at] == '\0' || ((text[at] & ~0x20) == 'B' && text[at + 1] == '\0');
 }
 
-static void set_heap(const char *text, size_t globals_bytes)
+/* Set CHORUS_HEAP_MAX to the bytes in the text plus those of variables, unless it is set. */
+static void set_heap_max(const char *text, size_t globals_bytes)
 {
     char bytes[32];
     double value;
@@ -66,7 +68,7 @@ static void read_environment(size_t globals_bytes)
 {
     const char *const heap = secure_getenv("SHMEM_SYMMETRIC_SIZE");
 
-    if (heap != NULL) set_heap(heap, globals_bytes);
+    if (heap != NULL) set_heap_max(heap, globals_bytes);
     if (secure_getenv("SHMEM_DEBUG") != NULL) (void)setenv("CHORUS_LOG", "debug", 0);
 }
 
@@ -89,7 +91,7 @@ static void print_requested(void)
 static int n_starts;  /* calls of init without a matching finalize */
 static bool is_ended; /* set by shmem_global_exit */
 
-/* Before the program makes a call. */
+/* Let messages use the names of shmem.h; called before the program makes a call. */
 __attribute__((constructor)) static void set_interface_names(void)
 {
     chorusx_set_names("shmem", NULL);
@@ -103,7 +105,9 @@ static void finalize_at_exit(int status, void *unused)
     if (status == 0 && !is_ended && chorusx_init_status() == 1) chorus_finalize();
 }
 
-static int start(const char *function, int requested, int *provided)
+/* Join the job, or count one more init; returns 0, or 1 after reporting a failure. *provided:
+ * the thread level. */
+static int join_job(const char *function, int requested, int *provided)
 {
     static bool is_watched;
     size_t globals_bytes;
@@ -128,12 +132,12 @@ DEFINE(void, init, void)
 {
     int provided;
 
-    (void)start(CALLED, SHMEM_THREAD_SINGLE, &provided);
+    (void)join_job(CALLED, SHMEM_THREAD_SINGLE, &provided);
 }
 
 DEFINE(int, init_thread, int requested, int *provided)
 {
-    return start(CALLED, requested, provided);
+    return join_job(CALLED, requested, provided);
 }
 
 DEFINE(void, finalize, void)
@@ -153,7 +157,7 @@ void start_pes(int npes)
     int provided;
 
     (void)npes;
-    (void)start(__func__, SHMEM_THREAD_SINGLE, &provided);
+    (void)join_job(__func__, SHMEM_THREAD_SINGLE, &provided);
 }
 
 DEFINE(void, query_initialized, int *initialized)

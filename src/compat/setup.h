@@ -51,13 +51,14 @@
         return chorus_ctx_##name(ch_ctx_of(ctx), BARE arguments); \
     }
 
-/* The types of contexts differ only by name. */
+/* Returns the context of chorus.h. The types of contexts differ only by name. */
 static inline chorus_ctx_t ch_ctx_of(shmem_ctx_t ctx)
 {
     return (chorus_ctx_t)(void *)ctx;
 }
 
-/* The handles differ by one, so that only the invalid one is null. */
+/* Convert a team's handle to that of chorus.h, and back. The handles differ by one, so that
+ * only the invalid one is null. */
 static inline chorus_team_t ch_team_of(shmem_team_t team)
 {
     return (chorus_team_t)((intptr_t)team - 1);
@@ -78,7 +79,7 @@ static inline int ch_raise(const char *function, int code)
     return code;
 }
 
-/* The job has ended, and the teams of active sets with it. */
+/* Forget the teams of active sets, which have ended with the job. */
 void ch_active_forget(void);
 
 /* ---- variables of the program as symmetric objects ---- */
@@ -107,23 +108,24 @@ struct ch_globals {
 };
 extern struct ch_globals ch_globals;
 
-/* Find the variables, before chorus_init; returns the number of bytes that they will need in
- * the heap. */
+/* Find the variables of the program, before chorus_init; returns the number of bytes that they
+ * will need in the heap. */
 size_t ch_globals_scan(void);
 
-/* Collective, after chorus_init, with that number of bytes. If variables cannot be shared,
- * ch_heap_address_of reports the reason once. */
+/* Make the variables symmetric objects. Collective, after chorus_init, with the result of
+ * ch_globals_scan. If they cannot be shared, ch_heap_address_of reports the reason once. */
 void ch_globals_share(size_t bytes);
 
-/* The variables keep their values, and are no longer symmetric objects. */
+/* Return the variables to private memory: they keep their values, and are no longer symmetric
+ * objects. */
 void ch_globals_unshare(void);
 
-/* The symmetric address for an address in a range; reports the reason, once, if variables are
- * not shared. */
+/* Returns the symmetric address for an address in a range; if variables are not shared, the
+ * address itself, after reporting the reason once. */
 uintptr_t ch_globals_find(const struct ch_global_range *range, uintptr_t address);
 
-/* The address in the symmetric heap of the variable at `address`; `address` itself if it is not
- * in a variable. */
+/* Returns the address in the symmetric heap of the variable at `address`; `address` itself if
+ * it is not in a variable. */
 static inline void *ch_heap_address_of(const void *address)
 {
     for (size_t i = 0; i < ch_globals.n; i++)

@@ -4,7 +4,7 @@
 
 #include <mpi.h>
 
-/* Process 0's id and whether it could be made, on all. */
+/* What process 0 sends to all: the id, and whether it could be made. */
 struct parcel {
     int status;
     chorusx_uniqueid_t id;
