@@ -171,7 +171,7 @@ struct ch_algo {
 /* In the order of CH_ALGO_LIST. */
 extern const struct ch_algo ch_algos[CH_ALGO_COUNT];
 
-/* "two_shot:simple" */
+/* The name and protocol of an algorithm, such as "two_shot:simple"; never null. */
 const char *ch_algo_text(uint32_t id);
 
 extern const char *const ch_proto_names[CH_PROTO_COUNT];
@@ -183,6 +183,7 @@ extern const size_t ch_type_bytes[CHORUS_TYPE_COUNT], ch_type_align[CHORUS_TYPE_
 /* The types that each operator may be applied to: bit i is of type i. */
 extern const uint32_t ch_op_types[CHORUS_OP_COUNT];
 
+/* May the operator be applied to the type? */
 static inline bool ch_op_takes(chorus_op op, chorus_type type)
 {
     return ch_op_types[op] >> type & 1;

@@ -68,9 +68,9 @@ struct ch_coll {
                       every lane has the number that lane 0 requested; null elsewhere */
 };
 
-/* Every struct ch_coll begins here, on every backend: PE `me` of n. The properties that only
- * some calls or backends have are 0, for the caller to set. Assigned field by field, since a
- * CPU takes as long to clear such a struct as for the rest of a small call. */
+/* Begin to describe a call of PE `me` of n, on every backend. Properties that only some calls
+ * or backends have are set to 0, for the caller to change. Assigned field by field, since a CPU
+ * takes as long to clear such a struct as for the rest of a small call. */
 CH_FN void ch_coll_init(struct ch_coll *c, uint32_t me, uint32_t n, const struct ch_peer *peers,
                         const struct ch_sync_layout *layout)
 {
@@ -99,7 +99,7 @@ CH_FN void ch_coll_init(struct ch_coll *c, uint32_t me, uint32_t n, const struct
     c->is_known = 0;
 }
 
-/* The CTA is `cta`, with the state `dup`. */
+/* Set which CTA this is, and its private state: `dup`. */
 CH_FN void ch_coll_state(struct ch_coll *c, uint32_t cta, struct ch_dup *dup)
 {
     c->sync_offset = cta * c->layout->dup_bytes;
@@ -107,7 +107,8 @@ CH_FN void ch_coll_state(struct ch_coll *c, uint32_t cta, struct ch_dup *dup)
     c->exchanges = dup->exchanges;
 }
 
-/* The call has blocks of `count` elements, and the CTA works on `part` of each. */
+/* Set the buffers: the call has blocks of `count` elements, and the CTA works on `part` of
+ * each. */
 CH_FN void ch_coll_buffers(struct ch_coll *c, char *dst, const char *src, size_t count,
                            size_t elem_bytes, struct ch_slice part)
 {
@@ -118,8 +119,9 @@ CH_FN void ch_coll_buffers(struct ch_coll *c, char *dst, const char *src, size_t
     c->src = src + part.first * elem_bytes;
 }
 
-/* Of alltoalls: the CTA's part begins at element `first` of a block, whose elements follow each
- * other for ch_coll_buffers. */
+/* For alltoalls, after ch_coll_buffers: set the pattern, and move the buffers from where
+ * element `first` would be without a stride to where it is. The CTA's part of a block begins
+ * there. */
 CH_FN void ch_coll_pattern(struct ch_coll *c, const struct ch_pattern *pattern, size_t first)
 {
     c->pattern = pattern;
@@ -127,7 +129,7 @@ CH_FN void ch_coll_pattern(struct ch_coll *c, const struct ch_pattern *pattern, 
     c->src += first * (pattern->src_step - c->elem_bytes);
 }
 
-/* Of a block of `bytes` of an uneven collective: this CTA's part. */
+/* The bytes that this CTA works on, of a block of `bytes` of an uneven collective. */
 CH_FN struct ch_slice ch_cta_part(const struct ch_coll *c, size_t bytes)
 {
     const struct ch_pattern *p = c->pattern;
@@ -143,6 +145,7 @@ struct ch_wanted {
     uint32_t peer;
 };
 
+/* The bytes of the CTA's part of a block (of the vector, if there are no blocks). */
 CH_FN size_t ch_bytes(const struct ch_coll *c)
 {
     return c->count * c->elem_bytes;
@@ -161,18 +164,19 @@ CH_FN uint64_t ch_tag_of(size_t bytes)
     return CH_TAG_BITS == 0 ? 0 : bytes * 0x9e3779b97f4a7c15u >> (64u - CH_TAG_BITS) % 64u;
 }
 
+/* The value to store in a word or flag: `value` with the tag of the call. */
 CH_FN uint64_t ch_add_tag(const struct ch_coll *c, uint64_t value)
 {
     return CH_TAG_BITS == 0 ? value : value << CH_TAG_BITS | c->tag;
 }
 
-/* The value of a word that this PE found. */
+/* The value, without the tag, of a word that contains `found`. */
 CH_FN uint64_t ch_remove_tag(uint64_t found)
 {
     return found >> CH_TAG_BITS;
 }
 
-/* Is it the expected value, but with another tag? */
+/* Is `found` the expected value, but with another tag? */
 CH_FN int ch_differs_in_tag(uint64_t found, uint64_t expected)
 {
     return found != expected && (found ^ expected) >> CH_TAG_BITS == 0;
@@ -190,13 +194,14 @@ CH_FN int ch_is_all_mapped(const struct ch_coll *c)
     return CH_ALL_MAPPED || c->remotes == NULL;
 }
 
-/* The peer's? */
+/* Can this PE load and store the memory of `peer`? */
 CH_FN int ch_is_mapped(const struct ch_coll *c, uint32_t peer)
 {
     return ch_is_all_mapped(c) || c->remotes[peer].link == NULL;
 }
 
-/* Record that a wait for the peer failed. */
+/* Record for messages that a wait for the peer failed: by its number in the team, not in a
+ * child. */
 CH_FN void ch_record_late_peer(const struct ch_coll *c, uint32_t peer)
 {
     *c->late_peer = c->pes == NULL ? peer : c->pes[peer];

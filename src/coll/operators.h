@@ -64,7 +64,7 @@
 /* clang-format on */
 
 /* --- conversions of 16-bit floats --------------------------------------------------------- */
-/* From and to float, rounding to nearest even, keeping NaN. */
+/* The float whose representation is `bits`. */
 CH_FN float ch_bits_to_f32(uint32_t bits)
 {
     float value;
@@ -73,6 +73,7 @@ CH_FN float ch_bits_to_f32(uint32_t bits)
     return value;
 }
 
+/* The representation of a float. */
 CH_FN uint32_t ch_f32_to_bits(float value)
 {
     uint32_t bits;
@@ -86,6 +87,7 @@ CH_FN float ch_bf16_to_f32(chorus_bfloat16 half)
     return ch_bits_to_f32((uint32_t)half.bits << 16);
 }
 
+/* The nearest bfloat16, of two the even one; NaN stays NaN. */
 CH_FN chorus_bfloat16 ch_bf16_from_f32(float value)
 {
     const uint32_t bits = ch_f32_to_bits(value);
@@ -98,8 +100,8 @@ CH_FN chorus_bfloat16 ch_bf16_from_f32(float value)
     return half;
 }
 
-/* Both functions compute every case and select the one that applies, so that compilers can make
- * vectors of them. */
+/* This function and the next compute every case and select the one that applies, so that
+ * compilers can make vectors of them. */
 CH_FN float ch_f16_to_f32(chorus_half half)
 {
     const uint32_t sign = (uint32_t)(half.bits & 0x8000u) << 16;
@@ -115,6 +117,7 @@ CH_FN float ch_f16_to_f32(chorus_half half)
     return ch_bits_to_f32(sign | (rest >= 0x7c00u << 13 ? special : finite));
 }
 
+/* The nearest binary16, of two the even one; NaN stays NaN. */
 CH_FN chorus_half ch_f16_from_f32(float value)
 {
     const uint32_t bits = ch_f32_to_bits(value);

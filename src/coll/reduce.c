@@ -80,6 +80,7 @@
 #ifdef __F16C__
 #include <immintrin.h>
 
+/* `first` of struct ch_reduce for binary16: eight elements at a time are widened to float. */
 static void first_f16(void *acc, const void *in, size_t count)
 {
     const chorus_half *from = in;
@@ -92,6 +93,7 @@ static void first_f16(void *acc, const void *in, size_t count)
         to[i] = _cvtsh_ss(from[i].bits);
 }
 
+/* `last` of struct ch_reduce for binary16: eight floats at a time are rounded. */
 static void last_f16(void *out, const void *acc, size_t count)
 {
     const float *from = acc;

@@ -35,7 +35,7 @@ struct ch_reduce_table {
 extern const struct ch_reduce_table ch_reduce_base, /* for every processor */
     ch_reduce_avx2;                                 /* in builds for x86-64 alone */
 
-/* The table for this processor. */
+/* The table of the best instruction set that this processor has. */
 const struct ch_reduce_table *ch_reduce_here(void);
 
 #endif /* CH_REDUCE_H */

@@ -5,7 +5,7 @@
 #include <cpuid.h>
 #include <stdbool.h>
 
-/* clang 14 does not know the feature by name. */
+/* Does the processor have F16C? Asked of cpuid: clang 14 does not know the feature by name. */
 static bool has_f16c(void)
 {
     unsigned eax, ebx, ecx, edx;

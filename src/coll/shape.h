@@ -55,8 +55,8 @@ CH_FN uint64_t ch_rounds(uint64_t n, uint64_t k)
     return r;
 }
 
-/* Signals that a PE sends in a dissemination: (k - 1) * ch_rounds(n, k), without those whose
- * distance would be n or more. */
+/* The number of signals that a PE sends in a dissemination with radix k among n PEs: (k - 1) *
+ * ch_rounds(n, k), without those whose distance would be n or more. */
 CH_FN uint64_t ch_fan(uint64_t n, uint64_t k)
 {
     uint64_t targets = 0;
@@ -86,21 +86,24 @@ CH_FN uint64_t ch_power(uint64_t n, uint64_t k)
     return p;
 }
 
-/* PEs that take part in a recursive exchange: the largest multiple t * k^r of that power. They
- * exchange in r rounds among k PEs, and in one round among t. */
+/* The number of PEs that take part in a recursive exchange with radix k among n: the largest
+ * multiple t * k^r of k^r = ch_power(n, k) that is at most n. They exchange in r rounds among k
+ * PEs, and in one round among t. */
 CH_FN uint64_t ch_exchange_pes(uint64_t n, uint64_t k)
 {
     return n - n % ch_power(n, k);
 }
 
-/* PEs of a group of a recursive exchange among p, in the round where they are `span` apart. */
+/* The number of PEs that form a group of a recursive exchange among p PEs, in the round where
+ * they are `span` apart. */
 CH_FN uint64_t ch_exchange_group(uint64_t p, uint64_t k, uint64_t span)
 {
     return ch_min(k, p / span);
 }
 
-/* Rounds of a recursive exchange among p = ch_exchange_pes(n, k) PEs, and 1 or 2 steps more if
- * n is greater than p: each of the other PEs sends its vector to one of the p (folding in) and
+/* The number of steps of a recursive exchange among n PEs: the rounds among the
+ * p = ch_exchange_pes(n, k) PEs that take part, and 1 or 2 steps more if n is greater than p:
+ * each of the other PEs sends its vector to one of the p (folding in) and
  * receives the result from it (folding out). Folding in delays a PE of the p in the last round
  * only if its number differs in every digit from that of a PE that folds. If such a PE folds
  * out itself, there are 2 steps more, else 1. All PEs that fold have the digit 0 in a last
@@ -113,7 +116,8 @@ CH_FN uint64_t ch_exchanges(uint64_t n, uint64_t k)
     return ch_rounds(p, k) + (p == n ? 0 : p == power && n - p > p / k ? 2 : 1);
 }
 
-/* Messages of a recursive exchange from the PE that sends most. */
+/* The number of messages that the PE that sends most sends in a recursive exchange with radix k
+ * among n PEs. */
 CH_FN uint64_t ch_exchange_fan(uint64_t n, uint64_t k)
 {
     const uint64_t p = ch_exchange_pes(n, k), power = ch_power(n, k);
@@ -122,23 +126,25 @@ CH_FN uint64_t ch_exchange_fan(uint64_t n, uint64_t k)
 }
 
 /*
- * In a round of radix k, PE `me` of n sends to the PE at a distance, and hears from the PE to
- * which it has that distance. Where n and k are powers of two, the distance is the exclusive or
- * of the two numbers, so that it is the same PE: over TCP, the acknowledgement of its message
- * then travels with this PE's next one. Otherwise it is counted around the team. The distance
- * is less than n.
+ * In a round of radix k, PE `me` of n sends to the PE at a distance (ch_ahead), and receives
+ * from the PE to which it has that distance (ch_behind). Is it the same PE? It is where n and k
+ * are powers of two: the distance is then the exclusive or of the two numbers, and over TCP,
+ * the acknowledgement of a PE's message travels with this PE's next one. Otherwise the distance
+ * is counted around the team. It is less than n.
  */
 CH_FN int ch_is_mutual(uint32_t n, uint32_t k)
 {
     return ch_is_power(n) && ch_is_power(k);
 }
 
+/* The PE at `distance` from PE `me`, to which `me` sends. */
 CH_FN uint32_t ch_ahead(uint32_t me, uint32_t n, uint32_t k, uint32_t distance)
 {
     if (ch_is_mutual(n, k)) return me ^ distance;
     return me < n - distance ? me + distance : me + distance - n;
 }
 
+/* The PE that has PE `me` at `distance`, from which `me` receives. */
 CH_FN uint32_t ch_behind(uint32_t me, uint32_t n, uint32_t k, uint32_t distance)
 {
     if (ch_is_mutual(n, k)) return me ^ distance;
@@ -150,6 +156,8 @@ struct ch_slice {
     size_t first, count;
 };
 
+/* The slice of PE `pe`, where n PEs divide `count` elements: the first count % n PEs have one
+ * element more than the others. */
 CH_FN struct ch_slice ch_slice_of(size_t count, uint32_t n, uint32_t pe)
 {
     const size_t base = count / n, extra = count % n;
@@ -184,8 +192,8 @@ CH_FN struct ch_slice ch_grains_of(size_t bytes, uint32_t n, uint32_t pe)
     return s;
 }
 
-/* The longest slice where m bytes are divided into n slices of whole lines of 128 bytes, the
- * last of which also has the remainder: the first or the last. */
+/* The number of bytes of the longest slice where m bytes are divided into n slices of whole
+ * lines of 128 bytes, the last of which also has the remainder: of the first or the last. */
 CH_FN uint64_t ch_most_grains(uint64_t m, uint64_t n)
 {
     return ch_max(ch_grains_of(m, (uint32_t)n, 0).count,
@@ -198,6 +206,8 @@ struct ch_share {
     size_t grain, base, extra;
 };
 
+/* How `ctas` CTAs divide a block of `count` elements: in grains of CH_PART_BYTES. One CTA alone
+ * gets the whole block. */
 CH_FN struct ch_share ch_share_of(size_t count, size_t elem_bytes, uint32_t ctas)
 {
     const struct ch_share alone = {1, count, 0};

@@ -18,7 +18,8 @@ CH_FN uint64_t ch_shared(const struct ch_nodes *h)
 /* --- messages to all hosts ---------------------------------------------------------------- */
 
 /* A k-nomial tree of n positions. Position p has the children p + j * span, 0 < j < k, for each
- * power `span` of k below ch_nomial_span(p, n, k), as far as they are less than n. */
+ * power `span` of k below a bound, as far as they are less than n. Returns that bound: the
+ * largest power of k that divides the position or, if less, the smallest that is at least n. */
 CH_FN uint64_t ch_nomial_span(uint64_t position, uint64_t n, uint64_t k)
 {
     uint64_t span = 1;
@@ -28,7 +29,7 @@ CH_FN uint64_t ch_nomial_span(uint64_t position, uint64_t n, uint64_t k)
     return span;
 }
 
-/* The parent of a position other than 0, and that j, its turn. */
+/* The parent in a k-nomial tree of a position other than 0. */
 CH_FN uint32_t ch_nomial_parent(uint32_t position, uint32_t k)
 {
     uint32_t span = 1;
@@ -38,6 +39,8 @@ CH_FN uint32_t ch_nomial_parent(uint32_t position, uint32_t k)
     return position / span / k * k * span;
 }
 
+/* The turn of a position other than 0 of a k-nomial tree: the j with which it is a child of its
+ * parent (ch_nomial_span). */
 CH_FN uint32_t ch_nomial_turn(uint32_t position, uint32_t k)
 {
     while (position % k == 0)
@@ -45,7 +48,8 @@ CH_FN uint32_t ch_nomial_turn(uint32_t position, uint32_t k)
     return position % k;
 }
 
-/* The sum of the turns less 1 on the way to a position. */
+/* The sum of (turn - 1) over a position of a k-nomial tree and its ancestors except the
+ * root. */
 CH_FN uint32_t ch_nomial_turns(uint32_t position, uint32_t k)
 {
     uint32_t sum = 0;
@@ -55,7 +59,7 @@ CH_FN uint32_t ch_nomial_turns(uint32_t position, uint32_t k)
     return sum;
 }
 
-/* Number of children that have a turn. */
+/* The number of children with this turn that a position has in a k-nomial tree of n. */
 CH_FN uint64_t ch_nomial_sends(uint64_t position, uint64_t n, uint64_t k, uint64_t turn)
 {
     uint64_t sends = 0;
@@ -71,7 +75,8 @@ CH_FN uint64_t ch_ports_radix(const struct ch_nodes *h)
     return (uint64_t)h->least + 1;
 }
 
-/* How many PEs of each host signal another host at distances below k * span. */
+/* The number of gateways of each host in the round of distances below (least + 1) * span: its
+ * PE i signals the host at distance (i + 1) * span. */
 CH_FN uint32_t ch_gateways(const struct ch_nodes *h, uint64_t span)
 {
     return (uint32_t)ch_min(h->least, (h->count - 1) / span);
@@ -89,8 +94,9 @@ CH_FN uint64_t ch_nodes_barrier_steps(const struct ch_nodes *h)
     return 2 * ch_shared(h) + rounds + (h->least > 1 ? rounds - 1 : 0);
 }
 
-/* Signals of a first PE: to the gateways of every round, one of which it is itself; to a host
- * in every round; to all of its host at the end. */
+/* The wire of barrier:hierarchical, in signals that the first PE of the largest host sends: to
+ * the gateways of every round, one of which it is itself; to a host in every round; to all of
+ * its host at the end. */
 CH_FN uint64_t ch_nodes_barrier_wire(const struct ch_nodes *h)
 {
     uint64_t signals = h->most - 1;
@@ -130,8 +136,8 @@ CH_FN uint64_t ch_nodes_broadcast_steps(const struct ch_nodes *h, uint64_t root)
     return most;
 }
 
-/* Bytes of such a broadcast that the PE moves that moves most: m for each host to which it
- * sends, and m more if it reads a board. */
+/* The wire of broadcast:hierarchical: m bytes for each host to which a PE sends, and m more if
+ * it reads a board. */
 CH_FN uint64_t ch_nodes_broadcast_wire(const struct ch_nodes *h, uint64_t root, uint64_t m)
 {
     uint64_t most = h->most > 1;
@@ -146,14 +152,16 @@ CH_FN uint64_t ch_nodes_broadcast_wire(const struct ch_nodes *h, uint64_t root, 
     return most * m;
 }
 
-/* Steps between hosts where each PE of a host passes one slice of a message on: by a binomial
- * tree if the longest is one message of up to b bytes, else host by host. */
+/* Steps between hosts of broadcast:rails, in which each PE of a host forwards one slice of m
+ * bytes: by a binomial tree if the longest slice is one message of up to b bytes, else host by
+ * host. */
 CH_FN uint64_t ch_rails_broadcast_steps(const struct ch_nodes *h, uint64_t m, uint64_t b)
 {
     return ch_most_grains(m, h->least) > b ? h->count - 1 : ch_log2(h->count);
 }
 
-/* To how many hosts the host at a position from the root's passes such a slice. */
+/* The number of hosts to which a PE of the host at a position forwards its slice in
+ * broadcast:rails. */
 CH_FN uint64_t ch_rails_sends(const struct ch_nodes *h, uint64_t slice, uint32_t position,
                               uint64_t b)
 {
@@ -161,8 +169,8 @@ CH_FN uint64_t ch_rails_sends(const struct ch_nodes *h, uint64_t slice, uint32_t
                      : ch_nomial_sends(position, h->count, 2, 1);
 }
 
-/* Bytes that the PE moves that moves most. On the root's host, a PE reads all m bytes and sends
- * its slice; on others, it writes its slice to each PE of its host, and passes it on. */
+/* The wire of broadcast:rails. On the root's host, a PE reads all m bytes and sends its slice;
+ * on others, it writes its slice to each PE of its host, and forwards it. */
 CH_FN uint64_t ch_rails_broadcast_wire(const struct ch_nodes *h, uint64_t root, uint64_t m,
                                        uint64_t b)
 {
@@ -187,7 +195,8 @@ CH_FN uint64_t ch_rails_broadcast_wire(const struct ch_nodes *h, uint64_t root, 
 
 /* --- reduce ------------------------------------------------------------------------------- */
 
-/* Messages that PE `pe` of a recursive exchange sends. */
+/* The number of messages that PE `pe` sends in a recursive exchange with radix k among n
+ * PEs. */
 CH_FN uint64_t ch_exchange_sent(uint64_t n, uint64_t k, uint64_t pe)
 {
     const uint64_t p = ch_exchange_pes(n, k), power = ch_power(n, k);
@@ -196,9 +205,9 @@ CH_FN uint64_t ch_exchange_sent(uint64_t n, uint64_t k, uint64_t pe)
     return (k - 1) * ch_rounds(power, k) + p / power - 1 + (pe + p < n);
 }
 
-/* Bytes that the PE sends that sends most, where the PEs of a host exchange their vectors, and
- * its leader takes part in a recursive exchange: m for each other PE of its host and for each
- * message of the exchange. */
+/* The wire of reduce:leaders, in which the PEs of a host exchange their vectors, and its leader
+ * takes part in a recursive exchange: m for each other PE of its host and for each message of
+ * the exchange. */
 CH_FN uint64_t ch_leaders_wire(const struct ch_nodes *h, uint64_t k, uint64_t m)
 {
     uint64_t most = h->most > 1 ? h->most : 0;
@@ -208,14 +217,15 @@ CH_FN uint64_t ch_leaders_wire(const struct ch_nodes *h, uint64_t k, uint64_t m)
     return most * m;
 }
 
-/* Bytes of the longest slice where a vector of m bytes is divided among the rails. */
+/* Bytes of the longest slice where the rails divide a vector of m bytes, in elements of e
+ * bytes. */
 CH_FN uint64_t ch_rail_bytes(const struct ch_nodes *h, uint64_t m, uint64_t e)
 {
     return ch_divide_up(m / e, h->least) * e;
 }
 
-/* Steps of a recursive exchange of such slices on the rails, with one step on each host before
- * and one after it. */
+/* Steps of reduce:hierarchical: of a recursive exchange of slices (ch_rail_bytes) on the rails,
+ * in messages of up to b bytes, and one step on each host before and one after it. */
 CH_FN uint64_t ch_rails_steps(const struct ch_nodes *h, uint64_t k, uint64_t m, uint64_t e,
                               uint64_t b)
 {
@@ -223,8 +233,8 @@ CH_FN uint64_t ch_rails_steps(const struct ch_nodes *h, uint64_t k, uint64_t m, 
            ch_divide_up(ch_rail_bytes(h, m, e), b) * ch_exchanges(h->count, k);
 }
 
-/* Bytes that the PE with the longest slice reads on its host, sends on its rail, and writes on
- * its host. */
+/* The wire of reduce:hierarchical: a PE reads the longest slice from each other PE of its host,
+ * sends it in each of its messages on the rail, and writes it to each other PE of its host. */
 CH_FN uint64_t ch_rails_wire(const struct ch_nodes *h, uint64_t k, uint64_t m, uint64_t e)
 {
     uint64_t most = 0;
@@ -234,8 +244,8 @@ CH_FN uint64_t ch_rails_wire(const struct ch_nodes *h, uint64_t k, uint64_t m, u
     return most * ch_rail_bytes(h, m, e);
 }
 
-/* The same where each PE of a rail combines a block of the slices and sends it to all others:
- * two steps for each message of the longest block. */
+/* Steps of reduce:rails, in which each PE of a rail combines a block of the slices and sends it
+ * to all others: two for each message of the longest block, and two on each host. */
 CH_FN uint64_t ch_rails_blocks_steps(const struct ch_nodes *h, uint64_t m, uint64_t e,
                                      uint64_t b)
 {
@@ -244,8 +254,8 @@ CH_FN uint64_t ch_rails_blocks_steps(const struct ch_nodes *h, uint64_t m, uint6
     return 2 * ch_shared(h) + (h->count > 1 ? 2 * ch_divide_up(block, b) : 0);
 }
 
-/* Bytes that the PE moves that moves most: it reads and writes the longest slice on its host,
- * sends the blocks of this slice that others combine, and sends its own to each of them. */
+/* The wire of reduce:rails: a PE reads and writes the longest slice on its host, sends the
+ * blocks of this slice that others combine, and sends its own to each of them. */
 CH_FN uint64_t ch_rails_blocks_wire(const struct ch_nodes *h, uint64_t m, uint64_t e)
 {
     const uint64_t rail = ch_rail_bytes(h, m, e);
@@ -268,13 +278,13 @@ CH_FN uint64_t ch_bundle_per(uint64_t m, uint64_t b)
     return m == 0 || m > b ? 1 : b / m;
 }
 
-/* The host that is so many before another. */
+/* The number of the host that is `back` hosts before host `node`, counted around all hosts. */
 CH_FN uint32_t ch_host_before(const struct ch_nodes *h, uint32_t node, uint32_t back)
 {
     return node >= back ? node - back : node + h->count - back;
 }
 
-/* The PEs of a host and of those before it, of `hosts` in all. */
+/* The number of PEs of host `node` and of the hosts before it, `hosts` hosts in all. */
 CH_FN uint64_t ch_hosts_pes(const struct ch_nodes *h, uint32_t node, uint32_t hosts)
 {
     uint64_t pes = 0;
@@ -301,8 +311,8 @@ CH_FN uint64_t ch_nodes_fcollect_steps(const struct ch_nodes *h, uint64_t m, uin
            (are_equal && parts > 1 ? is_shared * (parts - 1) : 0);
 }
 
-/* Blocks that PE `local` of a host loads from other PEs of its host to pack them, sends, and
- * stores to other PEs of its host. */
+/* The number of blocks that PE `local` of host `node` moves in fcollect:hierarchical: loads
+ * from other PEs of its host, to pack them; sends; and stores to other PEs of its host. */
 CH_FN uint64_t ch_nodes_fcollect_moved(const struct ch_nodes *h, uint32_t node, uint32_t local)
 {
     const uint64_t others = ch_node_pes(h, node) - 1;
@@ -320,7 +330,7 @@ CH_FN uint64_t ch_nodes_fcollect_moved(const struct ch_nodes *h, uint32_t node, 
     return moved;
 }
 
-/* Bytes that the PE moves that moves most. */
+/* The wire of fcollect:hierarchical with blocks of m bytes. */
 CH_FN uint64_t ch_nodes_fcollect_wire(const struct ch_nodes *h, uint64_t m)
 {
     uint64_t most = 0;
@@ -345,8 +355,8 @@ CH_FN uint64_t ch_bundle_most(const struct ch_nodes *h)
     return first * second;
 }
 
-/* Blocks of other hosts that PE `local` of a host receives if PE i of each sends to PE i % s of
- * a host of s PEs. */
+/* The number of blocks that PE `local` of host `node` receives from other hosts if PE i of each
+ * sends to PE i % s of a host of s PEs. */
 CH_FN uint64_t ch_rails_received(const struct ch_nodes *h, uint32_t node, uint64_t local)
 {
     const uint64_t pes = ch_node_pes(h, node);
@@ -358,8 +368,8 @@ CH_FN uint64_t ch_rails_received(const struct ch_nodes *h, uint32_t node, uint64
     return received;
 }
 
-/* Bytes that the PE moves that moves most if it sends its block to each other host, and stores
- * its own and those that it receives to the PEs of its host. */
+/* The wire of fcollect:rails: a PE sends its block to each other host, and stores its own and
+ * those that it receives to the PEs of its host. */
 CH_FN uint64_t ch_rails_fcollect_wire(const struct ch_nodes *h, uint64_t m)
 {
     uint64_t most = 0;
@@ -369,16 +379,17 @@ CH_FN uint64_t ch_rails_fcollect_wire(const struct ch_nodes *h, uint64_t m)
     return (h->count - 1 + most) * m;
 }
 
-/* The messages that carry all blocks from one host to another, one after another, and one step
- * on each host before and after them. */
+/* Steps of alltoall:hierarchical: the messages of up to b bytes that carry all blocks from one
+ * host to another, and one step on each host before and after them. */
 CH_FN uint64_t ch_bundle_steps(const struct ch_nodes *h, uint64_t m, uint64_t b)
 {
     return 2 * ch_shared(h) +
            ch_divide_up(m, b) * ch_divide_up(ch_bundle_most(h), ch_bundle_per(m, b));
 }
 
-/* Blocks that a PE loads from other PEs of its host to pack them, sends, and stores to other
- * PEs of its host to unpack them. */
+/* The number of blocks that PE `local` of host `node` moves in alltoall:hierarchical: loads
+ * from other PEs of its host, to pack them; sends; and stores to other PEs of its host, to
+ * unpack them. */
 CH_FN uint64_t ch_bundle_moved(const struct ch_nodes *h, uint32_t node, uint32_t local)
 {
     const uint64_t pes = ch_node_pes(h, node);
@@ -393,8 +404,7 @@ CH_FN uint64_t ch_bundle_moved(const struct ch_nodes *h, uint32_t node, uint32_t
     return moved;
 }
 
-/* Bytes that the PE moves that moves most where hosts exchange blocks of m bytes: those that it
- * packs, sends and unpacks for its host. */
+/* The wire of alltoall:hierarchical with blocks of m bytes. */
 CH_FN uint64_t ch_bundle_wire(const struct ch_nodes *h, uint64_t m)
 {
     uint64_t most = 0;
@@ -407,7 +417,7 @@ CH_FN uint64_t ch_bundle_wire(const struct ch_nodes *h, uint64_t m)
 
 /* --- reducescatter ------------------------------------------------------------------------ */
 
-/* How many blocks of PEs of other hosts PE `local` of a host combines. */
+/* The number of PEs of other hosts for which PE `local` of host `node` combines a block. */
 CH_FN uint64_t ch_partials(const struct ch_nodes *h, uint32_t node, uint32_t local)
 {
     const uint64_t pes = ch_node_pes(h, node);
@@ -421,9 +431,8 @@ CH_FN uint64_t ch_partials(const struct ch_nodes *h, uint32_t node, uint32_t loc
     return blocks;
 }
 
-/* Bytes that the PE moves that moves most in a reducescatter on two levels: m for each combined
- * block that it sends, and m from each other PE of its host for each of these blocks and for
- * its own. */
+/* The wire of reducescatter:hierarchical: m bytes for each combined block that a PE sends, and
+ * m from each other PE of its host for each of these blocks and for its own. */
 CH_FN uint64_t ch_partials_wire(const struct ch_nodes *h, uint64_t m)
 {
     uint64_t most = 0;
@@ -437,21 +446,22 @@ CH_FN uint64_t ch_partials_wire(const struct ch_nodes *h, uint64_t m)
     return most * m;
 }
 
-/* Blocks that are sent in the round of recursive halving in which hosts are `span` apart. */
+/* The number of blocks that a PE sends in the round of recursive halving among `count` hosts in
+ * which hosts are `span` apart. */
 CH_FN uint64_t ch_rail_blocks(uint64_t count, uint64_t span)
 {
     return ch_min(2 * span, count) - span;
 }
 
 /* Bytes of a block that are sent at a time, where a block for each host must fit into the own
- * slots of a PE, two of o units. */
+ * slots of a PE: two slots of o units, of 16 bytes each. */
 CH_FN uint64_t ch_rail_part_bytes(const struct ch_nodes *h, uint64_t o)
 {
     return 2 * o / h->count * 16;
 }
 
-/* Steps of the rounds for a part of `bytes` of each block, in messages of up to b bytes, of
- * which two are in flight. */
+/* Steps of all rounds of recursive halving for a part of `bytes` of each block, in messages of
+ * up to b bytes, of which two are in flight. */
 CH_FN uint64_t ch_rail_part_steps(const struct ch_nodes *h, uint64_t bytes, uint64_t b)
 {
     uint64_t steps = 0;
@@ -461,8 +471,8 @@ CH_FN uint64_t ch_rail_part_steps(const struct ch_nodes *h, uint64_t bytes, uint
     return steps;
 }
 
-/* Steps of recursive halving on the rails, part by part of a block of m bytes; a PE of the
- * smallest host serves several rails. */
+/* Steps between hosts of reducescatter:rails: recursive halving on the rails, part by part of a
+ * block of m bytes; a PE of the smallest host serves several rails. */
 CH_FN uint64_t ch_rail_halving_steps(const struct ch_nodes *h, uint64_t m, uint64_t b,
                                      uint64_t o)
 {
@@ -472,9 +482,9 @@ CH_FN uint64_t ch_rail_halving_steps(const struct ch_nodes *h, uint64_t m, uint6
            (m / part * ch_rail_part_steps(h, part, b) + ch_rail_part_steps(h, m % part, b));
 }
 
-/* Bytes that the PE moves that moves most in such a reducescatter, the first one of a host: on
- * each of its rails it reads a block for each host from the other PEs of its own, and sends one
- * for each other host. */
+/* The wire of reducescatter:rails, that of the first PE of a host: on each of its rails it
+ * reads a block for each host from the other PEs of its own, and sends one for each other
+ * host. */
 CH_FN uint64_t ch_rail_halving_wire(const struct ch_nodes *h, uint64_t m)
 {
     uint64_t most = 0;
@@ -489,14 +499,15 @@ CH_FN uint64_t ch_rail_halving_wire(const struct ch_nodes *h, uint64_t m)
 
 /* --- alltoall over rails ------------------------------------------------------------------ */
 
-/* The messages that carry all blocks of a host for a PE, one after another. */
+/* Steps between hosts of alltoall:rails: the messages of up to b bytes that carry the blocks of
+ * all PEs of a host for one PE, one after another. */
 CH_FN uint64_t ch_rails_mail_steps(const struct ch_nodes *h, uint64_t m, uint64_t b)
 {
     return h->count == 1 ? 0 : ch_divide_up(m, b) * ch_divide_up(h->most, ch_bundle_per(m, b));
 }
 
-/* Bytes that the PE moves that moves most: it writes its blocks to the other PEs of its host,
- * and for each PE of another host to which it sends, it loads their blocks and sends all. */
+/* The wire of alltoall:rails: a PE writes its blocks to the other PEs of its host, and for each
+ * PE of another host to which it sends, it loads their blocks and sends all. */
 CH_FN uint64_t ch_rails_mail_wire(const struct ch_nodes *h, uint64_t m)
 {
     uint64_t most = 0;

@@ -8,7 +8,8 @@
 #include "coll/shape.h"
 #include "team/sync.h"
 
-/* Blocks that a PE sends in a gather by dissemination to the PE at distance j * span. */
+/* The number of blocks that a PE sends in a gather by dissemination among n PEs to the PE at
+ * distance j * span. */
 CH_FN uint64_t ch_run(uint64_t n, uint64_t span, uint64_t j)
 {
     return ch_min(span, n - j * span);
@@ -22,8 +23,8 @@ CH_FN uint64_t ch_with_digit(uint64_t n, uint64_t k, uint64_t span, uint64_t j)
     return n / (span * k) * span + (rest > j * span ? ch_min(rest - j * span, span) : 0);
 }
 
-/* Blocks that a PE sends, and receives, where blocks are forwarded by the digits of their
- * distance: the number of digits other than 0 in the numbers 0 .. n-1 in base k. */
+/* The number of blocks that a PE sends, and receives, where blocks are forwarded by the digits
+ * of their distance: that of digits other than 0 in the numbers 0 .. n-1 in base k. */
 CH_FN uint64_t ch_digits(uint64_t n, uint64_t k)
 {
     uint64_t digits = 0;
@@ -33,25 +34,29 @@ CH_FN uint64_t ch_digits(uint64_t n, uint64_t k)
     return digits;
 }
 
-/* Bytes of each of `blocks` that are sent at a time in packets, if the messages of all rounds
- * share n slots of p units, and each message begins at a cache line. */
+/* Bytes of a block that are sent at a time in packets, 8 in a unit of 16, if the messages of
+ * all rounds carry `blocks` blocks in all and share n slots of p units, and each message begins
+ * at a cache line. */
 CH_FN uint64_t ch_packed(uint64_t n, uint64_t k, uint64_t p, uint64_t blocks)
 {
     return (n * p - ch_fan(n, k) * (CH_MESSAGE_UNITS - 1)) / ch_max(blocks, 1) / 2 * 16;
 }
 
-/* Bytes of a block that are sent at a time: in a gather by dissemination; where blocks are
- * forwarded by digits; and where n such blocks must also fit into o units. */
+/* Bytes of a block that are sent at a time in a gather by dissemination. */
 CH_FN uint64_t ch_gather_bytes(uint64_t n, uint64_t k, uint64_t p)
 {
     return ch_packed(n, k, p, n - 1);
 }
 
+/* Bytes of a block that are sent at a time where blocks are forwarded by the digits of their
+ * distance. */
 CH_FN uint64_t ch_forward_bytes(uint64_t n, uint64_t k, uint64_t p)
 {
     return ch_packed(n, k, p, ch_digits(n, k));
 }
 
+/* Bytes of a block that are forwarded at a time (ch_forward_bytes) where n such parts must also
+ * fit into o units, in which they are combined. */
 CH_FN uint64_t ch_combine_bytes(uint64_t n, uint64_t k, uint64_t p, uint64_t o)
 {
     return ch_min(ch_forward_bytes(n, k, p), o / n * 16);
@@ -87,20 +92,22 @@ CH_FN uint64_t ch_level_blocks(uint64_t n, uint64_t k)
     return ch_divide_up(n, pes) * (n % pes == 0 ? 1 : ch_divide_up(pes, n % pes));
 }
 
+/* Bytes of a block that are combined at a time: such a part of each block that a PE posts must
+ * fit into its own slot of o units. */
 CH_FN uint64_t ch_level_bytes(uint64_t n, uint64_t k, uint64_t o)
 {
     return o / ch_level_blocks(n, k) * 16;
 }
 
-/* Steps of a reducescatter on two levels: 1 for the second level and, if there are several
- * groups, 1 for each part of a block of m bytes that fits into a PE's own slot of o units. */
+/* Steps of reducescatter:two_level: 1 for the second level and, if there are several groups, 1
+ * for each part of a block of m bytes that fits into a PE's own slot of o units. */
 CH_FN uint64_t ch_level_steps(uint64_t n, uint64_t k, uint64_t m, uint64_t o)
 {
     return 1 + (k < n ? ch_divide_up(m, ch_level_bytes(n, k, o)) : 0);
 }
 
-/* Bytes that the PE loads that loads most in a reducescatter on two levels, for blocks of m
- * bytes. */
+/* The wire of reducescatter:two_level with blocks of m bytes: what the PE loads that loads
+ * most. */
 CH_FN uint64_t ch_level_wire(uint64_t n, uint64_t k, uint64_t m)
 {
     const uint64_t pes = ch_min(n, k);
@@ -153,8 +160,7 @@ CH_FN uint64_t ch_halving_bytes(uint64_t n, uint64_t k, uint64_t m, uint64_t e, 
     return bytes;
 }
 
-/* Bytes that the PE reads and writes that moves most in a recursive halving and doubling of m
- * bytes in elements of e bytes. */
+/* The wire of reduce:recursive_halving, for m bytes in elements of e bytes. */
 CH_FN uint64_t ch_halving_wire(uint64_t n, uint64_t k, uint64_t m, uint64_t e)
 {
     uint64_t most = 0;

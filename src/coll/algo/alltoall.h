@@ -88,6 +88,8 @@ CH_FN void ch_forward_send(const struct ch_coll *c, const struct ch_forward *f,
                            g);
 }
 
+/* Receive all blocks whose distance has digit j at `span` into the places where they are
+ * kept. */
 CH_FN void ch_forward_recv(const struct ch_coll *c, struct ch_forward *f, uint32_t span,
                            uint32_t j, struct ch_lanes g, chorus_status *st)
 {
@@ -99,6 +101,7 @@ CH_FN void ch_forward_recv(const struct ch_coll *c, struct ch_forward *f, uint32
             ch_blocks_recv(c, &from, ch_forward_kept_at(c, f, i), g, st);
 }
 
+/* One round: send and receive all blocks whose distance has a digit other than 0 at `span`. */
 CH_FN chorus_status ch_forward_round(const struct ch_coll *c, struct ch_forward *f,
                                      uint32_t span, struct ch_lanes g)
 {
@@ -115,7 +118,8 @@ CH_FN chorus_status ch_forward_round(const struct ch_coll *c, struct ch_forward 
     return ch_lanes_agree(st, g); /* the next round sends blocks that other lanes have stored */
 }
 
-/* All rounds; then dst + p * dst_step is the block from PE p, for all PEs except this one. */
+/* Run all rounds; then dst + p * dst_step is the block from PE p, for all PEs except this
+ * one. */
 CH_FN chorus_status ch_forward_all(const struct ch_coll *c, struct ch_forward *f,
                                    struct ch_lanes g)
 {
@@ -126,6 +130,8 @@ CH_FN chorus_status ch_forward_all(const struct ch_coll *c, struct ch_forward *f
     return st;
 }
 
+/* alltoall in rounds, as described above: all rounds for one part of each block after
+ * another. */
 CH_FN chorus_status ch_alltoall_bruck(const struct ch_coll *c, struct ch_lanes g)
 {
     const size_t bytes = ch_bytes(c),

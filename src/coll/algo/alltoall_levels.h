@@ -26,7 +26,7 @@ struct ch_bundle {
     uint32_t node;    /* of this PE */
 };
 
-/* The PE of a host that is its gateway to another. */
+/* The PE of host `node` that is its gateway to host `other`. */
 CH_FN uint32_t ch_gateway(const struct ch_nodes *nodes, uint32_t node, uint32_t other)
 {
     return ch_node_pe(nodes, node, other % ch_node_pes(nodes, node));
@@ -40,11 +40,12 @@ CH_FN uint64_t ch_bundle_blocks(const struct ch_coll *c, uint32_t from, uint32_t
     return (uint64_t)ch_node_pes(nodes, from) * ch_node_pes(nodes, to);
 }
 
-/* Block i of these: the PE it comes from and the PE it is for, as numbers in the team. */
+/* The PE that a block comes from and the PE it is for, as numbers in the team. */
 struct ch_way {
     uint32_t from, to;
 };
 
+/* The PEs of block i of those that host `from` has for host `to`. */
 CH_FN struct ch_way ch_bundle_block_pes(const struct ch_coll *c, uint32_t from, uint32_t to,
                                         uint64_t i)
 {
@@ -57,8 +58,8 @@ CH_FN struct ch_way ch_bundle_block_pes(const struct ch_coll *c, uint32_t from, 
     return way;
 }
 
-/* The blocks from `first` on that this host has for another, as they follow each other in
- * memory. */
+/* Copy the `count` blocks from `first` on that this host has for host `to` to `memory`, where
+ * they follow each other. */
 CH_FN void ch_bundle_pack(const struct ch_coll *c, const struct ch_bundle *b, uint32_t to,
                           uint64_t first, uint64_t count, char *memory, struct ch_lanes g)
 {
@@ -71,7 +72,8 @@ CH_FN void ch_bundle_pack(const struct ch_coll *c, const struct ch_bundle *b, ui
     }
 }
 
-/* The blocks from another host, and the places to which they are copied. */
+/* Copy the `count` blocks from `first` on that host `from` has for this host from `memory` into
+ * the dest of the PEs they are for. */
 CH_FN void ch_bundle_unpack(const struct ch_coll *c, const struct ch_bundle *b, uint32_t from,
                             uint64_t first, uint64_t count, const char *memory,
                             struct ch_lanes g)
@@ -103,7 +105,7 @@ CH_FN chorus_status ch_bundle_send(const struct ch_coll *c, const struct ch_bund
     return CHORUS_OK;
 }
 
-/* Receive message `round` from another host. */
+/* Receive message `round` from another host, if there is such a message. */
 CH_FN chorus_status ch_bundle_recv(const struct ch_coll *c, const struct ch_bundle *b,
                                    uint32_t from, uint64_t round, struct ch_lanes g)
 {
@@ -119,7 +121,7 @@ CH_FN chorus_status ch_bundle_recv(const struct ch_coll *c, const struct ch_bund
     return ch_release_slots(c, CH_CELL_simple, gateway, st, g);
 }
 
-/* All messages of this PE for one part of the blocks. */
+/* Exchange one part of all blocks with the hosts to which this PE is the gateway. */
 CH_FN chorus_status ch_bundle_exchange_part(const struct ch_coll *c, const struct ch_bundle *b,
                                             struct ch_lanes g)
 {
@@ -142,7 +144,7 @@ CH_FN chorus_status ch_bundle_exchange_part(const struct ch_coll *c, const struc
     return st;
 }
 
-/* All blocks, between hosts only. */
+/* Exchange all blocks between hosts, as far as this PE is a gateway. */
 CH_FN chorus_status ch_bundle_all(const struct ch_coll *c, struct ch_lanes g)
 {
     const size_t bytes = ch_bytes(c);
@@ -218,7 +220,7 @@ CH_FN uint64_t ch_mail_blocks(const struct ch_mail *mail, uint64_t pes)
     return mail->first < pes ? ch_min(mail->per, pes - mail->first) : 0;
 }
 
-/* The message for one PE of another host. */
+/* Send PE `to` of another host its message: blocks for it from the PEs of this host. */
 CH_FN chorus_status ch_mail_send(const struct ch_coll *c, const struct ch_mail *mail,
                                  uint32_t to, struct ch_lanes g)
 {
@@ -238,6 +240,7 @@ CH_FN chorus_status ch_mail_send(const struct ch_coll *c, const struct ch_mail *
     return CHORUS_OK;
 }
 
+/* Send its message to each PE of another host that this PE serves. */
 CH_FN chorus_status ch_mail_send_all(const struct ch_coll *c, const struct ch_mail *mail,
                                      struct ch_lanes g)
 {
@@ -254,7 +257,7 @@ CH_FN chorus_status ch_mail_send_all(const struct ch_coll *c, const struct ch_ma
     return st;
 }
 
-/* The message from another host, and its blocks to dest. */
+/* Receive the message from host `node`, and copy its blocks into dest. */
 CH_FN chorus_status ch_mail_recv(const struct ch_coll *c, const struct ch_mail *mail,
                                  uint32_t node, struct ch_lanes g)
 {
@@ -273,6 +276,7 @@ CH_FN chorus_status ch_mail_recv(const struct ch_coll *c, const struct ch_mail *
     return ch_release_slots(c, CH_CELL_simple, from, st, g);
 }
 
+/* Receive this PE's message from each other host. */
 CH_FN chorus_status ch_mail_recv_all(const struct ch_coll *c, const struct ch_mail *mail,
                                      struct ch_lanes g)
 {
@@ -284,6 +288,7 @@ CH_FN chorus_status ch_mail_recv_all(const struct ch_coll *c, const struct ch_ma
     return st;
 }
 
+/* alltoall over rails, as described above: message by message. */
 CH_FN chorus_status ch_alltoall_rails(const struct ch_coll *c, struct ch_lanes g)
 {
     const struct ch_coll node = ch_coll_on_node(c);

@@ -16,6 +16,7 @@ struct ch_strided {
     size_t step;
 };
 
+/* The vector at `at` whose elements are `step` bytes apart. */
 CH_FN struct ch_strided ch_strided_at(const char *at, size_t step)
 {
     const struct ch_strided s = {(char *)(uintptr_t)at, step};
@@ -23,7 +24,8 @@ CH_FN struct ch_strided ch_strided_at(const char *at, size_t step)
     return s;
 }
 
-/* `bytes` of an element is a constant at every call, so that a copy is a load and a store. */
+/* Copy `count` elements. `bytes` of an element is a constant at every call, so that a copy is a
+ * load and a store. */
 CH_FN void ch_copy_elements(struct ch_strided to, struct ch_strided from, size_t count,
                             size_t bytes, struct ch_lanes g)
 {
@@ -31,7 +33,7 @@ CH_FN void ch_copy_elements(struct ch_strided to, struct ch_strided from, size_t
         ch_copy_element(to.at + i * to.step, from.at + i * from.step, bytes);
 }
 
-/* `count` elements of the call's type. */
+/* Copy `count` elements of the call's type. */
 CH_FN void ch_copy_strided(const struct ch_coll *c, struct ch_strided to,
                            struct ch_strided from, size_t count, struct ch_lanes g)
 {
@@ -51,7 +53,7 @@ CH_FN void ch_copy_strided(const struct ch_coll *c, struct ch_strided to,
         ch_copy_elements(to, from, count, 16, g);
 }
 
-/* The address of element `i` of the CTA's part of the block for PE `pe`, or from it. */
+/* The elements from `i` on of the CTA's part of the block for PE `pe`. */
 CH_FN struct ch_strided ch_in_source(const struct ch_coll *c, uint32_t pe, size_t i)
 {
     const size_t step = c->pattern->src_step;
@@ -59,6 +61,7 @@ CH_FN struct ch_strided ch_in_source(const struct ch_coll *c, uint32_t pe, size_
     return ch_strided_at(c->src + (pe * c->pattern->block_count + i) * step, step);
 }
 
+/* The elements from `i` on of the CTA's part of the block from PE `pe`. */
 CH_FN struct ch_strided ch_in_dest(const struct ch_coll *c, uint32_t pe, size_t i)
 {
     const size_t step = c->pattern->dst_step;
@@ -88,7 +91,7 @@ CH_FN chorus_status ch_send_strided(const struct ch_coll *c, size_t first, size_
     return CHORUS_OK;
 }
 
-/* Receive the blocks that each other PE sent in this way. */
+/* Receive from each other PE `count` elements of its block, from element `first` on. */
 CH_FN chorus_status ch_recv_strided(const struct ch_coll *c, size_t first, size_t count,
                                     struct ch_lanes g)
 {
@@ -178,7 +181,7 @@ CH_FN chorus_status ch_alltoalls_push(const struct ch_coll *c, struct ch_lanes g
  *            PEs have entered
  */
 
-/* This CTA's part of this PE's block for `peer`. */
+/* Put this CTA's part of this PE's block for `peer` where the peer expects it. */
 CH_FN void ch_put_block(const struct ch_coll *c, uint32_t peer, uint64_t exchange,
                         struct ch_lanes g)
 {
@@ -208,6 +211,7 @@ CH_FN chorus_status ch_compare_all_sent(const struct ch_coll *c, uint64_t exchan
     return c->pattern->copies_less ? CHORUS_OK : ch_lanes_agree(st, g);
 }
 
+/* alltoallv by direct stores, as described above: positions first, then the blocks. */
 CH_FN chorus_status ch_alltoallv_direct(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_next_epoch(c, g);
@@ -246,7 +250,7 @@ CH_FN struct ch_slice ch_cta_part_to(const struct ch_coll *c, uint32_t peer, uin
     return ch_cta_part(c, ch_min(most, p->src_counts[peer]) * c->elem_bytes);
 }
 
-/* Of the block that `peer`, another PE, sends this one. */
+/* This CTA's part of the block that `peer`, another PE, sends this one. */
 CH_FN struct ch_slice ch_cta_part_from(const struct ch_coll *c, uint32_t peer,
                                        uint64_t exchange)
 {
@@ -255,18 +259,19 @@ CH_FN struct ch_slice ch_cta_part_from(const struct ch_coll *c, uint32_t peer,
     return ch_cta_part(c, ch_min(c->pattern->dst_counts[peer], most) * c->elem_bytes);
 }
 
-/* Where the block for `peer`, or from it, begins. */
+/* Where the block for `peer` begins in source. */
 CH_FN const char *ch_block_to(const struct ch_coll *c, uint32_t peer)
 {
     return c->src + c->pattern->src_offsets[peer] * c->elem_bytes;
 }
 
+/* Where the block from `peer` begins in dest. */
 CH_FN char *ch_block_from(const struct ch_coll *c, uint32_t peer)
 {
     return c->dst + c->pattern->dst_offsets[peer] * c->elem_bytes;
 }
 
-/* A lane: does this PE expect what `peer`, another PE, sends? */
+/* A lane: ch_compare_counts of the block from `peer`, another PE, to this one. */
 CH_FN chorus_status ch_compare_expected(const struct ch_coll *c, uint32_t peer,
                                         uint64_t exchange)
 {
@@ -323,6 +328,7 @@ CH_FN chorus_status ch_alltoallv_chunk(const struct ch_coll *c, uint64_t exchang
     return st;
 }
 
+/* alltoallv in messages, as described above: lengths first, then the blocks, chunk by chunk. */
 CH_FN chorus_status ch_alltoallv_exchange(const struct ch_coll *c, struct ch_lanes g)
 {
     const struct ch_words counts = {c->pattern->dst_counts, c->pattern->src_counts, 1};

@@ -53,8 +53,8 @@ CH_FN chorus_status ch_broadcast_put_to_all(const struct ch_coll *c, struct ch_l
  *   source   NVSHMEM, k-ary flat tree in LL; here for messages of any length, chunk by chunk
  */
 
-/* Positions are relative to the root: its children are 1 .. k, the children of 1 are k + 1 and
- * so on. */
+/* The PE at a position in the tree. Positions are relative to the root: its children are the
+ * positions 1 .. k, the children of 1 are k + 1 and so on. */
 CH_FN uint32_t ch_tree_pe(const struct ch_coll *c, uint32_t position)
 {
     const uint32_t pe = c->root + position;
@@ -62,13 +62,14 @@ CH_FN uint32_t ch_tree_pe(const struct ch_coll *c, uint32_t position)
     return pe < c->n ? pe : pe - c->n;
 }
 
-/* A division takes many instructions on a GPU, on which teams are small. */
+/* The PE that is the parent of a position. A division takes many instructions on a GPU, on
+ * which teams are small. */
 CH_FN uint32_t ch_tree_parent(const struct ch_coll *c, uint32_t position)
 {
     return ch_tree_pe(c, position <= c->radix ? 0 : (position - 1) / c->radix);
 }
 
-/* from must not change before ch_flush_lent. */
+/* Send `bytes` to the children of a position. from must not change before ch_flush_lent. */
 CH_FN chorus_status ch_tree_send(const struct ch_coll *c, enum ch_cell kind, uint32_t position,
                                  const char *from, size_t bytes, struct ch_lanes g)
 {
@@ -83,7 +84,8 @@ CH_FN chorus_status ch_tree_send(const struct ch_coll *c, enum ch_cell kind, uin
     return ch_send_lent(c, kind, children, from, bytes, g);
 }
 
-/* Without the end of the call: lent data is still to be flushed. */
+/* Receive and forward all chunks of the call, without its end: lent data is still to be
+ * flushed. */
 CH_FN chorus_status ch_tree_forward(const struct ch_coll *c, enum ch_cell kind,
                                     struct ch_lanes g)
 {
@@ -105,6 +107,7 @@ CH_FN chorus_status ch_tree_forward(const struct ch_coll *c, enum ch_cell kind,
     return CHORUS_OK;
 }
 
+/* broadcast along a k-ary tree, as described above. */
 CH_FN chorus_status ch_broadcast_tree(const struct ch_coll *c, enum ch_cell kind,
                                       struct ch_lanes g)
 {
@@ -204,7 +207,7 @@ CH_FN chorus_status ch_broadcast_board_ll128(const struct ch_coll *c, struct ch_
  *            there are n - 1 slices, so that the root's link carries m bytes and no more
  */
 
-/* [at, at + bytes) of the root's source, into the dest of all but the root. */
+/* Copy [at, at + bytes) of the root's source into the dest of all PEs but the root. */
 CH_FN void ch_scatter_copy_slice(const struct ch_coll *c, size_t at, size_t bytes,
                                  struct ch_lanes g)
 {
@@ -221,7 +224,8 @@ CH_FN void ch_scatter_copy_slice(const struct ch_coll *c, size_t at, size_t byte
     }
 }
 
-/* Signals that the root's source may be reused, and that the other PEs have this PE's slice. */
+/* Signal the root that its source may be reused, and the other PEs that they have this PE's
+ * slice. */
 CH_FN void ch_scatter_signal_done(const struct ch_coll *c, uint64_t epoch, struct ch_lanes g)
 {
     ch_lanes_sync(g); /* other lanes' accesses precede the stores */
@@ -232,7 +236,7 @@ CH_FN void ch_scatter_signal_done(const struct ch_coll *c, uint64_t epoch, struc
     }
 }
 
-/* Wait for all PEs except the root. */
+/* Wait until `word` of all PEs except the root is at least `least`. */
 CH_FN chorus_status ch_scatter_await(const struct ch_coll *c, uint32_t word, uint64_t least,
                                      struct ch_lanes g)
 {
@@ -243,6 +247,7 @@ CH_FN chorus_status ch_scatter_await(const struct ch_coll *c, uint32_t word, uin
     return ch_lanes_agree(st, g);
 }
 
+/* broadcast by scatter and all-gather, as described above. */
 CH_FN chorus_status ch_broadcast_scatter(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_next_epoch(c, g);

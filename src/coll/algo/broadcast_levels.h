@@ -24,8 +24,8 @@
  *            the multiport model of Bruck et al. (1997)
  */
 
-/* One piece, of `count` elements at byte `at`. Every PE except the root has it in dest before
- * it forwards it. */
+/* Broadcast one piece, of `count` elements at byte `at`. Every PE except the root has it in
+ * dest before it forwards it. */
 CH_FN chorus_status ch_broadcast_levels(const struct ch_coll *c, size_t at, size_t count,
                                         struct ch_lanes g)
 {
@@ -41,8 +41,8 @@ CH_FN chorus_status ch_broadcast_levels(const struct ch_coll *c, size_t at, size
     return st == CHORUS_OK ? ch_host_send(c, position, src, ch_bytes(&node), g) : st;
 }
 
-/* A piece is shorter than a chunk, so that a host receives one while it reads and sends the
- * one before. */
+/* broadcast on two levels, as described above. A piece is shorter than a chunk, so that a host
+ * receives one while it reads and sends the one before. */
 CH_FN chorus_status ch_broadcast_hierarchical(const struct ch_coll *c, struct ch_lanes g)
 {
     const struct ch_coll rail = ch_coll_on_rail(c);
@@ -71,7 +71,8 @@ CH_FN chorus_status ch_broadcast_hierarchical(const struct ch_coll *c, struct ch
  *   source   scatter and allgather over several rails, as in MVAPICH and Open MPI's coll/han
  */
 
-/* The root's host: dest from the root's source, except the slice of this PE, which has it. */
+/* On the root's host: copy the root's source to dest, except the slice of this PE, which has
+ * it. */
 CH_FN void ch_rails_copy_from_root(const struct ch_coll *c, const char *source,
                                    struct ch_slice slice, struct ch_lanes g)
 {
@@ -81,7 +82,7 @@ CH_FN void ch_rails_copy_from_root(const struct ch_coll *c, const char *source,
     ch_copy(c->dst + end, source + end, bytes - end, g);
 }
 
-/* One message to the other PEs of this PE's rail. */
+/* Broadcast the slice of a rail, one message, along a binomial tree of its PEs. */
 CH_FN chorus_status ch_rails_broadcast_tree(const struct ch_coll *rail, struct ch_lanes g)
 {
     const uint32_t position = (rail->me + rail->n - rail->root) % rail->n;
@@ -93,7 +94,7 @@ CH_FN chorus_status ch_rails_broadcast_tree(const struct ch_coll *rail, struct c
     return st == CHORUS_OK ? ch_flush_lent(rail, bytes, g) : st;
 }
 
-/* The slice to the other PEs of this PE's rail. */
+/* Broadcast the slice of a rail to its PEs: along a chain if it is longer than a message. */
 CH_FN chorus_status ch_rails_broadcast_slice(const struct ch_coll *rail, struct ch_lanes g)
 {
     if (ch_bytes(rail) == 0) return CHORUS_OK;
@@ -102,6 +103,7 @@ CH_FN chorus_status ch_rails_broadcast_slice(const struct ch_coll *rail, struct 
     return ch_rails_broadcast_tree(rail, g);
 }
 
+/* broadcast over rails, as described above. */
 CH_FN chorus_status ch_broadcast_rails(const struct ch_coll *c, struct ch_lanes g)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;

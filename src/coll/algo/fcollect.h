@@ -28,7 +28,8 @@
  *   source   Thakur, Rabenseifner and Gropp (2005); two messages of each block are in flight
  */
 
-/* Turn `t` of 0 .. n - 1: block p starts at PE p. */
+/* Turn `t` of 0 .. n - 1, for the bytes `l` of a block: this PE receives block me - t from the
+ * previous PE, except its own in turn 0, and sends it to the next, except in the last turn. */
 CH_FN chorus_status ch_fcollect_ring_turn(const struct ch_coll *c, struct ch_half l, uint32_t t,
                                           struct ch_lanes g)
 {
@@ -44,6 +45,7 @@ CH_FN chorus_status ch_fcollect_ring_turn(const struct ch_coll *c, struct ch_hal
     return ch_send(c, CH_CELL_simple, ch_pes_one(ch_next_pe(c)), to, 0, l.bytes, g);
 }
 
+/* fcollect along a ring, as described above: two legs of each block at a time. */
 CH_FN chorus_status ch_fcollect_ring(const struct ch_coll *c, struct ch_lanes g)
 {
     const size_t bytes = ch_bytes(c), most = ch_relay_bytes(c);
@@ -104,8 +106,8 @@ CH_FN chorus_status ch_fcollect_pull(const struct ch_coll *c, struct ch_lanes g)
  *            they belong, so no rotation is needed at the end
  */
 
-/* This PE has its own block and those of the `span` - 1 PEs after it, and sends them to PEs
- * before it. */
+/* One round: this PE has its own block and those of the `span` - 1 PEs after it, sends them to
+ * PEs before it, and receives the blocks of PEs after those. */
 CH_FN chorus_status ch_fcollect_round(const struct ch_coll *c, char *dst,
                                       struct ch_round_cursor *cursor, uint32_t span,
                                       struct ch_lanes g)
@@ -133,6 +135,8 @@ CH_FN chorus_status ch_fcollect_round(const struct ch_coll *c, char *dst,
     return ch_lanes_agree(st, g); /* the next round sends blocks that other lanes have stored */
 }
 
+/* fcollect in rounds, as described above: all rounds for one part of each block after
+ * another. */
 CH_FN chorus_status ch_fcollect_bruck_ll(const struct ch_coll *c, struct ch_lanes g)
 {
     const size_t bytes = ch_bytes(c),
@@ -177,7 +181,7 @@ CH_FN void ch_put_blocks(const struct ch_coll *c, uint32_t peer, uint32_t first,
     }
 }
 
-/* One lane for each PE that will write to this one in any round: signals that it may. */
+/* Signal each PE that will write to this one in any round that it may, with a lane for each. */
 CH_FN void ch_signal_ready_to_writers(const struct ch_coll *c, uint64_t epoch,
                                       struct ch_lanes g)
 {
@@ -187,7 +191,7 @@ CH_FN void ch_signal_ready_to_writers(const struct ch_coll *c, uint64_t epoch,
             ch_lane_signal(c, ch_pe_after(c, j * span), CH_WORD_READY, epoch, CH_CREDIT);
 }
 
-/* The PEs of a round, as in ch_fcollect_round. */
+/* One round by direct stores, between the same PEs as ch_fcollect_round. */
 CH_FN chorus_status ch_fcollect_direct_round(const struct ch_coll *c, uint64_t epoch,
                                              uint32_t span, struct ch_lanes g)
 {
@@ -206,6 +210,7 @@ CH_FN chorus_status ch_fcollect_direct_round(const struct ch_coll *c, uint64_t e
     return ch_lanes_agree(st, g);
 }
 
+/* fcollect in rounds by direct stores, as described above. */
 CH_FN chorus_status ch_fcollect_bruck(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_next_epoch(c, g);
@@ -306,7 +311,7 @@ CH_FN chorus_status ch_collect_direct(const struct ch_coll *c, struct ch_lanes g
  *   source   fcollect in messages to all, after an exchange of counts
  */
 
-/* The bytes of PE `pe`'s block. */
+/* The length in bytes of PE `pe`'s block, which the exchange has announced. */
 CH_FN size_t ch_collected_bytes(const struct ch_coll *c, uint32_t pe, uint64_t exchange)
 {
     return pe == c->me ? ch_bytes(c) : ch_received_word(c, pe, exchange, 0) * c->elem_bytes;
@@ -336,6 +341,7 @@ CH_FN chorus_status ch_collect_chunk(const struct ch_coll *c, uint64_t exchange,
     return st;
 }
 
+/* collect in messages to all, as described above. */
 CH_FN chorus_status ch_collect_exchange(const struct ch_coll *c, struct ch_lanes g)
 {
     const size_t chunk = c->layout->chunk_bytes[CH_CELL_simple];

@@ -32,7 +32,7 @@ struct ch_host_blocks {
     size_t at, bytes;
 };
 
-/* The PE whose block is the i-th of a stock. */
+/* The PE whose block is the i-th of the stock: those of the stock's host come first. */
 CH_FN uint32_t ch_host_blocks_pe(const struct ch_coll *c, const struct ch_host_blocks *stock,
                                  uint64_t i)
 {
@@ -58,7 +58,8 @@ CH_FN void ch_host_blocks_pack(const struct ch_coll *c, const struct ch_host_blo
     }
 }
 
-/* The same from memory into the dest of every PE of this host. */
+/* Copy `count` blocks of a stock, from `first` on, from memory into the dest of every PE of
+ * this host. */
 CH_FN void ch_host_blocks_unpack(const struct ch_coll *c, const struct ch_host_blocks *stock,
                                  uint64_t first, uint64_t count, const char *memory,
                                  struct ch_lanes g)
@@ -74,7 +75,7 @@ CH_FN void ch_host_blocks_unpack(const struct ch_coll *c, const struct ch_host_b
     }
 }
 
-/* One message of `count` blocks of the stock to the PE of this rail on a host, or from it. */
+/* Send host `to` one message of `count` blocks of the stock, to its PE on this rail. */
 CH_FN chorus_status ch_host_blocks_send(const struct ch_coll *c,
                                         const struct ch_host_blocks *stock, uint64_t first,
                                         uint64_t count, uint32_t to, struct ch_lanes g)
@@ -89,6 +90,8 @@ CH_FN chorus_status ch_host_blocks_send(const struct ch_coll *c,
     return CHORUS_OK;
 }
 
+/* Receive one message of `count` blocks of the stock of another host, from its PE on this
+ * rail. */
 CH_FN chorus_status ch_host_blocks_recv(const struct ch_coll *c,
                                         const struct ch_host_blocks *stock, uint64_t first,
                                         uint64_t count, struct ch_lanes g)
@@ -103,7 +106,8 @@ CH_FN chorus_status ch_host_blocks_recv(const struct ch_coll *c,
     return ch_release_slots(&rail, CH_CELL_simple, from, st, g);
 }
 
-/* A gateway's messages of one round, to the host at a distance and from the one behind. */
+/* On a gateway: send this host's stock to the host at a distance, and receive the stock of the
+ * host at this distance behind, message by message. */
 CH_FN chorus_status ch_host_blocks_exchange(const struct ch_coll *c,
                                             struct ch_host_blocks stock, uint32_t distance,
                                             struct ch_lanes g)
@@ -126,7 +130,7 @@ CH_FN chorus_status ch_host_blocks_exchange(const struct ch_coll *c,
     return st;
 }
 
-/* The part of all blocks from byte `at` on, between hosts. */
+/* Exchange the part of all blocks from byte `at` on between hosts, in all rounds. */
 CH_FN chorus_status ch_host_blocks_rounds(const struct ch_coll *c, const struct ch_coll *node,
                                           size_t at, struct ch_lanes g)
 {
@@ -152,7 +156,7 @@ CH_FN chorus_status ch_host_blocks_rounds(const struct ch_coll *c, const struct 
     return CHORUS_OK;
 }
 
-/* This PE's block into the dest of the others of its host. */
+/* Store this PE's block into the dest of the other PEs of its host. */
 CH_FN void ch_host_blocks_store_own(const struct ch_coll *c, const struct ch_coll *node,
                                     struct ch_lanes g)
 {
@@ -162,6 +166,7 @@ CH_FN void ch_host_blocks_store_own(const struct ch_coll *c, const struct ch_col
         ch_copy(ch_peer_address(node, ch_pe_after(node, k), mine), mine, ch_bytes(c), g);
 }
 
+/* fcollect on two levels, as described above: part by part of each block. */
 CH_FN chorus_status ch_fcollect_hierarchical(const struct ch_coll *c, struct ch_lanes g)
 {
     const struct ch_coll node = ch_coll_on_node(c);
@@ -198,7 +203,7 @@ CH_FN chorus_status ch_fcollect_hierarchical(const struct ch_coll *c, struct ch_
  * Where another host has only s PEs, PE i sends to PE i % s.
  */
 
-/* One part of this PE's block to its counterpart on each other host. */
+/* Send one part of this PE's block to its counterpart on each other host. */
 CH_FN chorus_status ch_rails_send_block(const struct ch_coll *c, size_t at, size_t bytes,
                                         struct ch_lanes g)
 {
@@ -213,7 +218,7 @@ CH_FN chorus_status ch_rails_send_block(const struct ch_coll *c, size_t at, size
     return st;
 }
 
-/* The same part of the blocks for this PE's host that this PE receives. */
+/* Receive the same part of each block that PEs of other hosts send to this PE. */
 CH_FN chorus_status ch_rails_recv_blocks(const struct ch_coll *c, size_t at, size_t bytes,
                                          struct ch_lanes g)
 {
@@ -231,7 +236,7 @@ CH_FN chorus_status ch_rails_recv_blocks(const struct ch_coll *c, size_t at, siz
     return st;
 }
 
-/* A block of dest to the dest of the other PEs of this host. */
+/* Store a block of dest into the dest of the other PEs of this host. */
 CH_FN void ch_rails_store_block(const struct ch_coll *node, char *block, size_t bytes,
                                 struct ch_lanes g)
 {
@@ -239,6 +244,7 @@ CH_FN void ch_rails_store_block(const struct ch_coll *node, char *block, size_t 
     ch_store_all(node, block, block, bytes, g);
 }
 
+/* fcollect over rails, as described above. */
 CH_FN chorus_status ch_fcollect_rails(const struct ch_coll *c, struct ch_lanes g)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;

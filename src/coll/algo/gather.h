@@ -64,6 +64,7 @@ CH_FN chorus_status ch_gather_chunk(const struct ch_coll *c, enum ch_cell kind, 
     return st;
 }
 
+/* gather in messages, as described above. */
 CH_FN chorus_status ch_gather_push(const struct ch_coll *c, enum ch_cell kind,
                                    struct ch_lanes g)
 {

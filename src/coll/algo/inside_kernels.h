@@ -77,7 +77,7 @@ CH_FN chorus_status ch_broadcast_pull(const struct ch_coll *c, struct ch_lanes g
  *            leaves when all have entered, and no positions of FIFOs need to be loaded first
  */
 
-/* Send the root's chunk at byte `at`. */
+/* On the root: send the chunk at byte `at`, and wait until all PEs have begun the exchange. */
 CH_FN chorus_status ch_broadcast_push_send(const struct ch_coll *c, enum ch_cell kind,
                                            size_t at, size_t bytes, struct ch_lanes g)
 {
@@ -91,8 +91,8 @@ CH_FN chorus_status ch_broadcast_push_send(const struct ch_coll *c, enum ch_cell
     return ch_await_all(c, CH_WORD_MET, exchange, g);
 }
 
-/* Receive it on another PE. The first lanes wait for cells and the last ones for the other
- * PEs. */
+/* On another PE: receive the root's chunk. The first lanes wait for cells and the last ones for
+ * the other PEs. */
 CH_FN chorus_status ch_broadcast_push_recv(const struct ch_coll *c, enum ch_cell kind,
                                            size_t at, size_t bytes, struct ch_lanes g)
 {
@@ -223,7 +223,8 @@ CH_FN void ch_store_block_to_each(const struct ch_coll *c, char *dst, struct ch_
         }
 }
 
-/* The same of mapped peers, one after the other, with more loads in flight. */
+/* ch_store_block_to_each if all PEs are mapped: one after the other, with more loads in
+ * flight. */
 CH_FN void ch_copy_block_to_each(const struct ch_coll *c, char *dst, struct ch_lanes g)
 {
     for (uint32_t k = 0; k < c->n; k++)
@@ -231,6 +232,7 @@ CH_FN void ch_copy_block_to_each(const struct ch_coll *c, char *dst, struct ch_l
                 c->src + ch_pe_after(c, k) * c->stride, ch_bytes(c), g);
 }
 
+/* alltoall by direct stores, as described above. */
 CH_FN chorus_status ch_alltoall_direct(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_next_epoch(c, g);

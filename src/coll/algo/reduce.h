@@ -73,7 +73,8 @@ CH_FN struct ch_slice ch_shot_slice_of(const struct ch_coll *c, size_t at, uint3
     return s;
 }
 
-/* Store the other PEs' slices of the piece into this PE's slots there. */
+/* Store the other PEs' slices of the piece at `at`, if there is one, into this PE's slots
+ * there. */
 CH_FN void ch_shot_store_slices(const struct ch_coll *c, size_t at, uint64_t exchange,
                                 struct ch_lanes g)
 {
@@ -87,7 +88,7 @@ CH_FN void ch_shot_store_slices(const struct ch_coll *c, size_t at, uint64_t exc
     }
 }
 
-/* Combine this PE's slice of the piece, and store it into the dest of all PEs. */
+/* Combine this PE's slice of the piece at `at`, and store it into the dest of all PEs. */
 CH_FN void ch_shot_combine_slice(const struct ch_coll *c, size_t at, uint64_t exchange,
                                  struct ch_lanes g)
 {
@@ -111,6 +112,7 @@ CH_FN void ch_shot_combine_slice(const struct ch_coll *c, size_t at, uint64_t ex
     }
 }
 
+/* reduce in two shots by stores, as described above: piece by piece. */
 CH_FN chorus_status ch_reduce_two_shot_push_simple(const struct ch_coll *c, struct ch_lanes g)
 {
     uint64_t exchange = ch_last_exchange(c, CH_CELL_simple, g) + 1;
@@ -155,6 +157,7 @@ struct ch_two_shot {
     size_t at, bytes, slice_bytes;
 };
 
+/* The piece of the vector that begins at byte `at`. */
 CH_FN struct ch_two_shot ch_two_shot_of(const struct ch_coll *c, size_t at)
 {
     const uint64_t grain = 16; /* the widest element, and two packets */
@@ -174,6 +177,7 @@ CH_FN size_t ch_two_shot_slice_bytes(const struct ch_two_shot *t, uint32_t p)
     return first >= t->bytes ? 0 : ch_min(t->slice_bytes, t->bytes - first);
 }
 
+/* The contribution that sends each PE its slice of the piece. */
 CH_FN struct ch_contribution ch_two_shot_contribution(const struct ch_coll *c,
                                                       const struct ch_two_shot *t,
                                                       struct ch_lanes g)
@@ -224,7 +228,7 @@ CH_FN void ch_two_shot_combine(const struct ch_coll *c, const struct ch_two_shot
     }
 }
 
-/* Receive the results of the other PEs. */
+/* Receive the results of the other PEs' slices into dst. *st keeps the first failure. */
 CH_FN void ch_two_shot_gather(const struct ch_coll *c, const struct ch_two_shot *t,
                               uint64_t exchange, struct ch_lanes g, chorus_status *st)
 {
@@ -249,7 +253,7 @@ CH_FN void ch_two_shot_gather(const struct ch_coll *c, const struct ch_two_shot 
     }
 }
 
-/* One piece, whose contribution describes the messages. */
+/* Reduce one piece, whose slices the contribution sends. */
 CH_FN chorus_status ch_two_shot_piece(const struct ch_coll *c, const struct ch_two_shot *t,
                                       const struct ch_contribution *contribution,
                                       struct ch_lanes g)
@@ -264,6 +268,7 @@ CH_FN chorus_status ch_two_shot_piece(const struct ch_coll *c, const struct ch_t
     return ch_lanes_agree(st, g); /* all lanes have read the slots */
 }
 
+/* reduce in two shots in packets, as described above: piece by piece. */
 CH_FN chorus_status ch_reduce_two_shot_push_ll(const struct ch_coll *c, struct ch_lanes g)
 {
     struct ch_two_shot t = ch_two_shot_of(c, 0);

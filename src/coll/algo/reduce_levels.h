@@ -34,7 +34,7 @@ CH_FN struct ch_slice ch_block_part(const struct ch_coll *c, uint32_t p, size_t 
     return part;
 }
 
-/* Each other PE its part of the vector, and this PE's part combined. */
+/* Send each other PE the chunk at byte `at` of its block, and combine this PE's chunk. */
 CH_FN chorus_status ch_blocks_combine(const struct ch_coll *c, size_t at, struct ch_lanes g)
 {
     const struct ch_slice own = ch_block_part(c, c->me, at);
@@ -52,7 +52,7 @@ CH_FN chorus_status ch_blocks_combine(const struct ch_coll *c, size_t at, struct
                            c->src + own.first, own.count, g);
 }
 
-/* This PE's combined part to all others, and theirs. */
+/* Send this PE's combined chunk to all others, and receive theirs. */
 CH_FN chorus_status ch_blocks_collect(const struct ch_coll *c, size_t at, struct ch_lanes g)
 {
     const struct ch_slice own = ch_block_part(c, c->me, at);
@@ -71,7 +71,7 @@ CH_FN chorus_status ch_blocks_collect(const struct ch_coll *c, size_t at, struct
     return st;
 }
 
-/* The whole call; dst may be src. */
+/* reduce in which each PE combines one block of the vector; dst may be src. */
 CH_FN chorus_status ch_reduce_blocks(const struct ch_coll *c, struct ch_lanes g)
 {
     const size_t chunk = c->layout->chunk_bytes[CH_CELL_simple],
@@ -139,8 +139,8 @@ CH_FN struct ch_slice ch_rail_slice(const struct ch_coll *c)
     return local < slices ? ch_slice_of(c->count, slices, local) : none;
 }
 
-/* in_blocks: the PEs of a rail combine a block of its slices each, in place of a recursive
- * exchange of the slices. */
+/* reduce on two levels, as described above. in_blocks: the PEs of a rail combine a block of its
+ * slices each, in place of a recursive exchange of the slices. */
 CH_FN chorus_status ch_reduce_levels(const struct ch_coll *c, int in_blocks, struct ch_lanes g)
 {
     const struct ch_slice slice = ch_rail_slice(c);

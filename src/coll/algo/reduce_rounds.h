@@ -68,6 +68,8 @@ CH_FN chorus_status ch_recursive_inner(const struct ch_coll *c, enum ch_cell kin
     return st == CHORUS_OK ? ch_send(c, kind, folded, dst, 0, bytes, g) : st;
 }
 
+/* One chunk on one of the other PEs: send it to PE me % p, and receive the result from
+ * there. */
 CH_FN chorus_status ch_recursive_outer(const struct ch_coll *c, enum ch_cell kind, uint32_t p,
                                        char *dst, const char *src, size_t bytes,
                                        struct ch_lanes g)
@@ -78,6 +80,7 @@ CH_FN chorus_status ch_recursive_outer(const struct ch_coll *c, enum ch_cell kin
     return st == CHORUS_OK ? ch_recv(c, kind, inner, dst, bytes, g) : st;
 }
 
+/* reduce by recursive exchange, as described above: chunk by chunk. */
 CH_FN chorus_status ch_reduce_recursive(const struct ch_coll *c, enum ch_cell kind,
                                         struct ch_lanes g)
 {
@@ -158,6 +161,7 @@ CH_FN struct ch_round ch_round_of(const struct ch_coll *c, uint32_t p, uint32_t 
     return r;
 }
 
+/* PE i of a round: first those of the group, then those that do not take part. */
 CH_FN uint32_t ch_round_pe(const struct ch_round *r, uint32_t i)
 {
     return i < r->group.count ? r->group.first + i * r->group.step
@@ -200,7 +204,7 @@ CH_FN void ch_round_signal(const struct ch_coll *c, const struct ch_round *r, ui
             ch_lane_signal(c, ch_round_pe(r, i), word, value, sense);
 }
 
-/* ch_await from this number of PEs of the round. */
+/* ch_await from the first `count` PEs of the round. */
 CH_FN chorus_status ch_round_await(const struct ch_coll *c, const struct ch_round *r,
                                    uint32_t count, uint32_t word, uint64_t least,
                                    struct ch_lanes g)
@@ -248,6 +252,7 @@ CH_FN chorus_status ch_doubling_rounds(const struct ch_coll *c, uint32_t p, uint
     return CHORUS_OK;
 }
 
+/* reduce by recursive halving and doubling, as described above. */
 CH_FN chorus_status ch_reduce_halving(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint32_t p = (uint32_t)ch_exchange_pes(c->n, c->radix);
@@ -287,8 +292,10 @@ CH_FN chorus_status ch_reduce_halving(const struct ch_coll *c, struct ch_lanes g
  */
 
 /*
- * Turn `t` of 0 .. 2 n - 2 for a piece at `at`: slice p starts at PE p, is complete after n - 1
- * turns, on PE p - 1, and has reached all PEs after n - 1 more.
+ * Turn `t` of 0 .. 2 n - 2 for one leg (0 or 1) of the slices of a piece, `count` elements at
+ * byte `at`: this PE receives a slice from the previous PE, except in turn 0, and sends it to
+ * the next, except in the last turn. Slice p starts at PE p, is complete after n - 1 turns, on
+ * PE p - 1, and has reached all PEs after n - 1 more.
  */
 CH_FN chorus_status ch_reduce_ring_turn(const struct ch_coll *c, size_t at, size_t count,
                                         uint32_t t, uint32_t leg, struct ch_lanes g)
@@ -312,6 +319,7 @@ CH_FN chorus_status ch_reduce_ring_turn(const struct ch_coll *c, size_t at, size
     return ch_send(c, CH_CELL_simple, ch_pes_one(ch_next_pe(c)), c->dst + from, 0, l.bytes, g);
 }
 
+/* reduce along a ring, as described above: piece by piece. */
 CH_FN chorus_status ch_reduce_ring(const struct ch_coll *c, struct ch_lanes g)
 {
     const size_t most = c->n * (ch_relay_bytes(c) / c->elem_bytes);

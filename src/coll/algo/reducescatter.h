@@ -82,6 +82,7 @@ struct ch_level {
     uint32_t posts; /* number of blocks that the PE may have to post; some indices have no PE */
 };
 
+/* The group of PE `pe`, and its position in it. */
 CH_FN struct ch_level ch_level_of(const struct ch_coll *c, uint32_t pe)
 {
     struct ch_level l;
@@ -101,20 +102,22 @@ CH_FN uint32_t ch_level_reader(const struct ch_level *l, uint32_t i)
     return l->position + i / l->groups * l->count + i % l->groups * l->k;
 }
 
-/* The PE that posts PE `pe`'s block in its group, and the index of that block. */
+/* The PE of the group that posts the block of PE `pe`. */
 CH_FN uint32_t ch_level_poster(const struct ch_level *l, uint32_t pe)
 {
     return l->first + pe % l->k % l->count;
 }
 
+/* The index of the block of PE `pe` among those that its poster posts. */
 CH_FN uint32_t ch_level_post_index(const struct ch_level *l, uint32_t pe)
 {
     return pe % l->k / l->count * l->groups + pe / l->k;
 }
 
-/* The PEs whose blocks this PE posts, and the PEs that post this PE's block: number 0 to
- * `posts`. This PE itself in place of a PE that does not exist or was listed already: of the
- * PEs that post, only that of the last group may not be among those that read. */
+/* PE i, 0 to `posts`, with which this PE exchanges: those whose blocks it posts and, last, the
+ * one that posts this PE's block in the last group; the posters in other groups are among the
+ * former. This PE itself, which callers skip, stands for a PE that does not exist or is among
+ * them already. */
 CH_FN uint32_t ch_level_peer(const struct ch_coll *c, const struct ch_level *l, uint32_t i)
 {
     uint32_t pe = ch_level_reader(l, i);
@@ -128,7 +131,8 @@ CH_FN uint32_t ch_level_peer(const struct ch_coll *c, const struct ch_level *l, 
     return pe < c->n ? pe : c->me;
 }
 
-/* Signal that this PE's posts are complete, or wait for those of its peers. */
+/* Signal this PE's peers (ch_level_peer) that its posts are complete, and wait until theirs
+ * are. */
 CH_FN chorus_status ch_level_exchange(const struct ch_coll *c, const struct ch_level *l,
                                       uint64_t exchange, struct ch_lanes g)
 {
@@ -155,7 +159,7 @@ CH_FN char *ch_level_post_address(const struct ch_coll *c, uint32_t pe, uint32_t
     return ch_slot_at(ch_own_slots(c, CH_CELL_simple, pe), exchange).memory + i * bytes;
 }
 
-/* First level, for a part of each block at src. */
+/* First level: combine and post a part, `bytes` at src, of each block that this PE posts. */
 CH_FN void ch_level_combine(const struct ch_coll *c, const struct ch_level *l, const char *src,
                             uint64_t exchange, size_t bytes, struct ch_lanes g)
 {
@@ -171,7 +175,7 @@ CH_FN void ch_level_combine(const struct ch_coll *c, const struct ch_level *l, c
     }
 }
 
-/* Second level. */
+/* Second level: dst = what the groups have posted for this PE's block, combined. */
 CH_FN void ch_level_collect(const struct ch_coll *c, char *dst, uint64_t exchange, size_t bytes,
                             struct ch_lanes g)
 {
@@ -201,6 +205,7 @@ CH_FN chorus_status ch_level_sync_group(const struct ch_coll *c, const struct ch
     return ch_lanes_agree(st, g);
 }
 
+/* reducescatter on two levels, as described above: part by part of each block. */
 CH_FN chorus_status ch_reducescatter_two_level(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_next_epoch(c, g);
@@ -239,8 +244,8 @@ CH_FN chorus_status ch_reducescatter_two_level(const struct ch_coll *c, struct c
  *   source   the first half of a reduce along a ring, as by Patarasu and Yuan (2009)
  */
 
-/* Turn `t` of 0 .. n - 1: block p starts at PE p + 1 and reaches its owner after n - 1
- * turns. */
+/* Turn `t` of 0 .. n - 1, for the bytes `l` of a block: block p starts at PE p + 1 and reaches
+ * its owner after n - 1 turns, each of which adds the block of one PE. */
 CH_FN chorus_status ch_reducescatter_ring_turn(const struct ch_coll *c, struct ch_half l,
                                                uint32_t t, struct ch_lanes g)
 {
@@ -254,6 +259,7 @@ CH_FN chorus_status ch_reducescatter_ring_turn(const struct ch_coll *c, struct c
     return ch_recv_combine_prev(c, c->dst + l.first, own, l.bytes, g);
 }
 
+/* reducescatter along a ring, as described above: two legs of each block at a time. */
 CH_FN chorus_status ch_reducescatter_ring(const struct ch_coll *c, struct ch_lanes g)
 {
     const size_t bytes = ch_bytes(c), most = ch_relay_bytes(c);

@@ -28,7 +28,8 @@
  * does.
  */
 
-/* dst = the combination of this host's sources, of the part at byte `at` of a PE's block. */
+/* dst = the part at byte `at` of the block for PE `pe`, from the sources of this host's PEs
+ * combined. */
 CH_FN void ch_combine_partial(const struct ch_coll *c, char *dst, uint32_t pe, size_t at,
                               size_t bytes, struct ch_lanes g)
 {
@@ -40,7 +41,7 @@ CH_FN void ch_combine_partial(const struct ch_coll *c, char *dst, uint32_t pe, s
     ch_combine_slots(c, dst, node->n, bytes, g);
 }
 
-/* The same, combined directly into the FIFO to that PE. */
+/* Combine that part (ch_combine_partial) directly into the FIFO to PE `pe`, and send it. */
 CH_FN chorus_status ch_partial_send(const struct ch_coll *c, uint32_t pe, size_t at,
                                     size_t bytes, struct ch_lanes g)
 {
@@ -53,7 +54,7 @@ CH_FN chorus_status ch_partial_send(const struct ch_coll *c, uint32_t pe, size_t
     return CHORUS_OK;
 }
 
-/* Send to all PEs of other hosts for which this PE combines. */
+/* Send each PE of another host for which this PE combines the combined part of its block. */
 CH_FN chorus_status ch_partials_send(const struct ch_coll *c, size_t at, size_t bytes,
                                      struct ch_lanes g)
 {
@@ -68,7 +69,8 @@ CH_FN chorus_status ch_partials_send(const struct ch_coll *c, size_t at, size_t 
     return st;
 }
 
-/* This PE's part from its counterparts on all hosts, that of its own host at `own`. */
+/* Receive the combined parts of this PE's block from its counterparts on the other hosts, and
+ * combine them and that of its own host, at `own`, into dst. */
 CH_FN chorus_status ch_partials_collect(const struct ch_coll *c, char *own, size_t at,
                                         size_t bytes, struct ch_lanes g)
 {
@@ -93,6 +95,7 @@ CH_FN chorus_status ch_partials_collect(const struct ch_coll *c, char *own, size
     return CHORUS_OK;
 }
 
+/* reducescatter on two levels, as described above: chunk by chunk of each block. */
 CH_FN chorus_status ch_reducescatter_hierarchical(const struct ch_coll *c, struct ch_lanes g)
 {
     const struct ch_coll node = ch_coll_on_node(c);
@@ -147,7 +150,7 @@ struct ch_rail_part {
     char *work;
 };
 
-/* What this host has for the PEs of the rail. */
+/* Combine at p->work what this host has for the PEs of the rail. */
 CH_FN void ch_rail_combine_partials(const struct ch_coll *c, const struct ch_rail_part *p,
                                     struct ch_lanes g)
 {
@@ -183,7 +186,7 @@ CH_FN chorus_status ch_rail_send_and_add(const struct ch_coll *c, uint32_t to, c
     return st;
 }
 
-/* The rounds. */
+/* Run all rounds of recursive halving for a part; block 0 at p->work is the result. */
 CH_FN chorus_status ch_rail_halving_rounds(const struct ch_coll *c,
                                            const struct ch_rail_part *p, struct ch_lanes g)
 {
@@ -202,6 +205,8 @@ CH_FN chorus_status ch_rail_halving_rounds(const struct ch_coll *c,
     return st == CHORUS_OK ? ch_flush_lent(c, count / 2 * p->bytes, g) : st;
 }
 
+/* reducescatter over rails, as described above: part by part, for each rail that this PE
+ * serves. */
 CH_FN chorus_status ch_reducescatter_rails(const struct ch_coll *c, struct ch_lanes g)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;

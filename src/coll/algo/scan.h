@@ -30,7 +30,7 @@ CH_FN void ch_store_zeros(char *dst, size_t bytes, struct ch_lanes g)
     }
 }
 
-/* The chunk of `bytes` at byte `at`. from: the PEs whose sum this PE gets. */
+/* Scan the chunk of `bytes` at byte `at`. from: the PEs whose sum this PE gets. */
 CH_FN chorus_status ch_scan_chunk(const struct ch_coll *c, enum ch_cell kind,
                                   struct ch_pes from, size_t at, size_t bytes,
                                   struct ch_lanes g)
@@ -52,6 +52,7 @@ CH_FN chorus_status ch_scan_chunk(const struct ch_coll *c, enum ch_cell kind,
     return ch_recv_combine(c, kind, from, c->dst + at, c->src + at, bytes, g);
 }
 
+/* is_inclusive: 1 in an inscan, whose sum includes this PE's source; 0 in an exscan. */
 CH_FN chorus_status ch_scan_one_shot(const struct ch_coll *c, enum ch_cell kind,
                                      uint32_t is_inclusive, struct ch_lanes g)
 {

@@ -82,7 +82,8 @@ CH_FN chorus_status ch_board_post(const struct ch_coll *c, enum ch_cell kind, co
     return CHORUS_OK;
 }
 
-/* In the simple protocol, wait for the whole message before any of it is loaded. */
+/* Wait until the message that ends at cell `end` is on the owner's board. Only in the simple
+ * protocol: packets and lines are awaited one by one, as they are read. */
 CH_FN chorus_status ch_board_await_post(const struct ch_coll *c, enum ch_cell kind,
                                         uint32_t owner, uint64_t end, struct ch_lanes g)
 {
@@ -94,8 +95,8 @@ CH_FN chorus_status ch_board_await_post(const struct ch_coll *c, enum ch_cell ki
     return ch_lanes_agree(st, g);
 }
 
-/* All lanes have read message m of the owner's board. The owner gets a credit after each
- * quarter of a FIFO, as in ch_credit_sender. */
+/* After all lanes have read message m of the owner's board: give the owner a credit if a
+ * quarter of a FIFO was read since the last credit, as in ch_credit_sender. */
 CH_FN void ch_board_credit_owner(const struct ch_coll *c, enum ch_cell kind, uint32_t owner,
                                  struct ch_message m, struct ch_lanes g)
 {

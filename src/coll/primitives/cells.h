@@ -22,6 +22,7 @@ struct ch_pes {
     uint32_t first, step, count;
 };
 
+/* PE i of a set. */
 CH_FN uint32_t ch_pes_at(const struct ch_coll *c, struct ch_pes pes, uint32_t i)
 {
     const uint32_t pe = pes.first + i * pes.step;
@@ -29,6 +30,7 @@ CH_FN uint32_t ch_pes_at(const struct ch_coll *c, struct ch_pes pes, uint32_t i)
     return pe < c->n ? pe : pe - c->n;
 }
 
+/* The set of one PE. */
 CH_FN struct ch_pes ch_pes_one(uint32_t pe)
 {
     const struct ch_pes one = {pe, 0, 1};
@@ -58,8 +60,9 @@ struct ch_turns {
     struct ch_lanes lanes;
 };
 
-/* Computed without branches, because a kernel needs the result before it waits for its turn,
- * and again after that: compilers keep equal expressions, but compute equal branches again. */
+/* This lane's share if the lanes of g divide a set of `count` PEs. Computed without branches,
+ * because a kernel needs the result before it waits for its turn, and again after that:
+ * compilers keep equal expressions, but compute equal branches again. */
 CH_FN struct ch_turns ch_turns_of(uint32_t count, struct ch_lanes g)
 {
     const struct ch_turns all = {0, 1, g};
@@ -82,7 +85,8 @@ CH_FN struct ch_turns ch_turns_of(uint32_t count, struct ch_lanes g)
 
 /* --- messages ----------------------------------------------------------------------------- */
 
-/* Store the message. */
+/* Store the `bytes` at src as packets or lines with this flag at `cells`, in the receiver's
+ * memory. */
 CH_FN void ch_cells_send(enum ch_cell kind, char *cells, uint64_t flag, const char *src,
                          size_t bytes, struct ch_lanes g)
 {
@@ -108,7 +112,8 @@ CH_FN void ch_cells_copy_plain(enum ch_cell kind, const char *src, char *dst, si
     }
 }
 
-/* Receive the next message from `peer`. *st keeps the first failure. */
+/* Receive `bytes` into dst: the message from `peer` whose packets or lines with this flag
+ * arrive at `cells`. *st keeps the first failure. */
 CH_FN void ch_cells_recv(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                          const char *cells, uint64_t flag, char *dst, size_t bytes,
                          struct ch_lanes g, chorus_status *st)
@@ -136,13 +141,14 @@ struct ch_sources {
     size_t own_bytes;
 };
 
-/* The two slots on `owner` for messages of `writer`. */
+/* The two slots for messages of one PE, which successive exchanges use in turn. */
 struct ch_slot_pair {
     char *even;   /* the slot of exchanges with even numbers */
     uint32_t odd; /* distance to the other slot in bytes */
     uint64_t tag; /* of the call */
 };
 
+/* The two slots on `owner` for messages of `writer`. */
 CH_FN struct ch_slot_pair ch_slots_of(const struct ch_coll *c, enum ch_cell kind,
                                       uint32_t owner, uint32_t writer)
 {
@@ -230,8 +236,8 @@ CH_FN void ch_sources_poll(const struct ch_coll *c, enum ch_cell kind,
         }
 }
 
-/* v = these messages, and for this PE `own`; inside kernels that is loaded here, as it would
- * take registers during the wait. */
+/* Wait for the messages that ch_sources_poll polls. v = their data, and for this PE `own`;
+ * inside kernels that is loaded here, as it would take registers during the wait. */
 CH_FN void ch_sources_wait(const struct ch_coll *c, enum ch_cell kind,
                            const struct ch_sources *s, uint32_t i, uint32_t ahead,
                            const struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
@@ -260,7 +266,7 @@ CH_FN void ch_own_load(const struct ch_sources *s, struct ch_value *v, const str
         ch_value_load(v, s->own, b);
 }
 
-/* acc = a batch of `count` sources, with this number of loads in flight. */
+/* acc = batch b of the first `count` sources combined, with `ahead` loads in flight. */
 CH_FN void ch_combine_sources(const struct ch_coll *c, enum ch_cell kind,
                               const struct ch_sources *s, uint32_t count, uint32_t ahead,
                               struct ch_accumulator *acc, const struct ch_batch *b,
@@ -283,7 +289,7 @@ CH_FN void ch_combine_sources(const struct ch_coll *c, enum ch_cell kind,
     }
 }
 
-/* dst = a batch of these. */
+/* Batch b of dst = that batch of the first `count` sources combined. */
 CH_FN void ch_combine_batch(const struct ch_coll *c, enum ch_cell kind,
                             const struct ch_sources *s, uint32_t count, uint32_t ahead,
                             char *dst, const struct ch_batch *b, chorus_status *st)

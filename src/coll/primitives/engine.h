@@ -12,7 +12,7 @@
 
 #include "coll/primitives/primitives.h"
 
-/* All PEs have entered the call: their dest may be written. */
+/* Wait until all PEs have entered the call: their dest may then be written. */
 CH_FN chorus_status ch_engine_enter(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_next_epoch(c, g);
@@ -21,7 +21,8 @@ CH_FN chorus_status ch_engine_enter(const struct ch_coll *c, struct ch_lanes g)
     return ch_await_all(c, CH_WORD_READY, epoch, g);
 }
 
-/* After the copies of ch_engine_enter's call: all PEs have made their copies. */
+/* After the copies of the call that ch_engine_enter began: wait until all PEs have made
+ * theirs. */
 CH_FN chorus_status ch_engine_leave(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = *c->epoch;
@@ -36,8 +37,8 @@ struct ch_engine_copy {
     const char *from;
 };
 
-/* The copies of a call, in the order of k from 0 to n - 1. src_step: distance of the blocks for
- * successive PEs. */
+/* Copy k (0 to n - 1) of a call: this PE's block for the k-th PE after it. src_step: bytes from
+ * the block for one PE to that for the next. */
 CH_FN struct ch_engine_copy ch_engine_copy_of(const struct ch_coll *c, size_t src_step,
                                               uint32_t k)
 {

@@ -34,6 +34,7 @@ struct ch_contribution {
     int is_sent;   /* and that those of PEs that are not mapped were sent */
 };
 
+/* Compute the addresses and the first batch for the PE with the index contribution->i. */
 CH_FN void ch_contribution_set_target(const struct ch_coll *c, enum ch_cell kind,
                                       struct ch_contribution *contribution)
 {
@@ -47,7 +48,7 @@ CH_FN void ch_contribution_set_target(const struct ch_coll *c, enum ch_cell kind
         contribution->turns.lanes);
 }
 
-/* The messages of `bytes` at src + p * step to each other PE p. */
+/* A contribution that sends each other PE p the `bytes` at src + p * step. */
 CH_FN struct ch_contribution ch_contribution_of(const struct ch_coll *c, enum ch_cell kind,
                                                 const char *src, size_t step, size_t bytes,
                                                 struct ch_lanes g)
@@ -68,6 +69,7 @@ CH_FN struct ch_contribution ch_contribution_of(const struct ch_coll *c, enum ch
     return contribution;
 }
 
+/* Go on to the next batch, of the same PE or of the next. Returns 0 after the last one. */
 CH_FN int ch_contribution_next(const struct ch_coll *c, enum ch_cell kind,
                                struct ch_contribution *contribution)
 {
@@ -79,13 +81,13 @@ CH_FN int ch_contribution_next(const struct ch_coll *c, enum ch_cell kind,
     return 1;
 }
 
-/* The part before `end` of `bytes` from `from` on. */
+/* How many of the `bytes` from `from` on are before `end`. */
 CH_FN size_t ch_bytes_before(const char *end, const char *from, size_t bytes)
 {
     return from >= end ? 0 : ch_min((size_t)(end - from), bytes);
 }
 
-/* v = its first batch. */
+/* v = the first batch of the contribution. */
 CH_FN void ch_contribution_load(struct ch_value *v, const struct ch_contribution *contribution)
 {
     if (contribution->is_padded)
@@ -97,7 +99,7 @@ CH_FN void ch_contribution_load(struct ch_value *v, const struct ch_contribution
         ch_value_load(v, contribution->from, &contribution->batch);
 }
 
-/* v = its next batch. */
+/* v = a later batch of the contribution. */
 CH_FN void ch_contribution_load_more(struct ch_value *v,
                                      const struct ch_contribution *contribution)
 {
@@ -107,7 +109,8 @@ CH_FN void ch_contribution_load_more(struct ch_value *v,
         ch_value_load_more(v, contribution->from, &contribution->batch);
 }
 
-/* Store v as packets or lines, after exchange `last`, unless the call is refused. */
+/* Store v as packets or lines of the exchange after `last`, unless `refused` is not 0: the call
+ * must not send. */
 CH_FN void ch_exchange_send_batch(enum ch_cell kind, uint64_t last, uint64_t refused,
                                   const struct ch_value *v,
                                   const struct ch_contribution *contribution)
@@ -131,6 +134,8 @@ CH_FN void ch_exchange_send_cells(const struct ch_coll *c, enum ch_cell kind, ui
     }
 }
 
+/* Store the plain data of the exchange after `last` into the slots on the other PEs, except
+ * lent data for PEs that are not mapped. */
 CH_FN void ch_exchange_store_plain(const struct ch_coll *c, uint64_t last,
                                    const struct ch_contribution *contribution)
 {
@@ -147,7 +152,8 @@ CH_FN void ch_exchange_store_plain(const struct ch_coll *c, uint64_t last,
     }
 }
 
-/* Where the plain data for a PE are, which lanes have stored at `to` or lend. */
+/* The address of the plain data for a PE: its source if it is lent, else `to`, where lanes have
+ * stored it. */
 CH_FN const char *ch_contribution_at(const struct ch_contribution *contribution, uint32_t pe,
                                      const char *to)
 {
@@ -163,7 +169,8 @@ CH_FN void ch_exchange_put(const struct ch_coll *c, uint64_t last,
     ch_sync_put(c, pe, to, ch_contribution_at(contribution, pe, to), contribution->bytes);
 }
 
-/* One lane: announce it to a PE; if it is not mapped and they were not sent, with the data. */
+/* One lane: announce the plain data of the exchange after `last` to a PE. If the PE is not
+ * mapped and was not sent the data before, the announcement carries it. */
 CH_FN void ch_exchange_announce(const struct ch_coll *c, uint64_t last,
                                 const struct ch_contribution *contribution, uint32_t pe)
 {
@@ -176,8 +183,8 @@ CH_FN void ch_exchange_announce(const struct ch_coll *c, uint64_t last,
                            contribution->bytes, CH_WORD_GIVEN, last + 1);
 }
 
-/* Send each other PE its message, in the next exchange of this protocol, whose number is
- * stored. Sources that are not lent may be reused on return. */
+/* Send each other PE its message, in the next exchange of this protocol. *exchange: its number.
+ * Sources that are not lent may be reused on return. */
 CH_FN chorus_status ch_exchange_send(const struct ch_coll *c, enum ch_cell kind,
                                      const struct ch_contribution *contribution,
                                      uint64_t *exchange, struct ch_lanes g)
@@ -220,7 +227,7 @@ CH_FN chorus_status ch_exchange_send(const struct ch_coll *c, enum ch_cell kind,
 }
 
 /* Begin the next exchange of this protocol without a message: a word announces it to the
- * others. */
+ * others. *exchange: its number. */
 CH_FN chorus_status ch_exchange_begin_empty(const struct ch_coll *c, enum ch_cell kind,
                                             uint64_t *exchange, enum ch_sense sense,
                                             struct ch_lanes g)
@@ -264,8 +271,8 @@ CH_FN char *ch_plain_slot(const struct ch_coll *c, uint64_t exchange, uint32_t p
     return ch_slot_at(ch_slots_of(c, CH_CELL_simple, c->me, pe), exchange).memory;
 }
 
-/* The same for plain data, all of which has arrived: messages that are lent are where the
- * call's slots say. */
+/* Copy the plain data from each PE p, all of which has arrived, to dst + p * step; for this PE,
+ * the data at `own`. Messages that are lent are where the call's slots say. */
 CH_FN chorus_status ch_gather_plain(const struct ch_coll *c, uint64_t exchange, char *dst,
                                     size_t step, const char *own, size_t bytes,
                                     struct ch_lanes g)
@@ -325,9 +332,9 @@ CH_FN struct ch_contribution ch_exchange_contribution(const struct ch_coll *c,
     return contribution;
 }
 
-/* Before and after the wait for messages that are lent: those from PEs that are not mapped may
- * be received directly at dst + p * step. The call's slot of each PE says where its message is.
- */
+/* Before the wait for messages that are lent: offer each PE p that is not mapped to receive its
+ * message directly at dst + p * step. The call's slot of each PE is set to the slot of the
+ * exchange; its flag: a receive was posted. */
 CH_FN void ch_gather_post_receives(const struct ch_coll *c, uint64_t exchange, char *dst,
                                    size_t step, size_t bytes, struct ch_lanes g)
 {
@@ -341,6 +348,7 @@ CH_FN void ch_gather_post_receives(const struct ch_coll *c, uint64_t exchange, c
     }
 }
 
+/* After the wait for them: the call's slot is dst + p * step where a receive was used. */
 CH_FN void ch_gather_check_receives(const struct ch_coll *c, char *dst, size_t step,
                                     struct ch_lanes g)
 {
@@ -394,7 +402,8 @@ CH_FN chorus_status ch_exchange_plain(const struct ch_coll *c, const struct ch_e
     return CHORUS_OK;
 }
 
-/* The chunk at byte `at`, which the contribution describes, and then the next chunk's. */
+/* Exchange the chunk at byte `at`, which *contribution describes; then let it describe the next
+ * chunk. */
 CH_FN chorus_status ch_exchange_chunk(const struct ch_coll *c, enum ch_cell kind,
                                       const struct ch_exchange *x, size_t at,
                                       struct ch_contribution *contribution, struct ch_lanes g)
@@ -421,7 +430,7 @@ CH_FN chorus_status ch_exchange_chunk(const struct ch_coll *c, enum ch_cell kind
     return st;
 }
 
-/* The whole call, chunk by chunk. */
+/* Make the whole call, chunk by chunk. */
 CH_FN chorus_status ch_exchange_all(const struct ch_coll *c, enum ch_cell kind,
                                     struct ch_exchange x, struct ch_lanes g)
 {

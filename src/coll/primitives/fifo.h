@@ -19,6 +19,7 @@
 
 #include "coll/primitives/cells.h"
 
+/* This PE's positions in its FIFOs to and from `peer`. */
 CH_FN struct ch_positions *ch_positions_of(const struct ch_coll *c, enum ch_cell kind,
                                            uint32_t peer)
 {
@@ -66,6 +67,7 @@ CH_FN chorus_status ch_wait_for_credits(const struct ch_coll *c, enum ch_cell ki
     return st;
 }
 
+/* The slot in which a message is. */
 CH_FN struct ch_slot ch_slot_of(struct ch_message m)
 {
     const struct ch_slot slot = {m.memory, m.flag, m.end};
@@ -73,7 +75,8 @@ CH_FN struct ch_slot ch_slot_of(struct ch_message m)
     return slot;
 }
 
-/* One lane: the slot of the next message to `peer`, of `bytes`, once it may be filled. */
+/* One lane: *slot = that of the next message to `peer`, of `bytes`. Waits until it may be
+ * filled. */
 CH_FN chorus_status ch_await_slot_to(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                                      size_t bytes, struct ch_slot *slot)
 {
@@ -85,8 +88,8 @@ CH_FN chorus_status ch_await_slot_to(const struct ch_coll *c, enum ch_cell kind,
     return st;
 }
 
-/* One lane: the next message from `peer`, of `bytes`. In the simple protocol, waits for the
- * whole message before any of it is loaded. */
+/* One lane: *slot = that of the next message from `peer`, of `bytes`. In the simple protocol,
+ * waits for the whole message before any of it is loaded. */
 CH_FN chorus_status ch_await_slot_from(const struct ch_coll *c, enum ch_cell kind,
                                        uint32_t peer, size_t bytes, struct ch_slot *slot)
 {
@@ -110,9 +113,9 @@ CH_FN void ch_announce_message(const struct ch_coll *c, enum ch_cell kind, uint3
     }
 }
 
-/* One lane: the message from `peer` has been received, and its cells may be filled again. The
- * sender gets a credit after each quarter of a FIFO: seldom enough to cost little, and often
- * enough for two chunks to be in flight. */
+/* One lane, after the message from `peer` was received: give the peer a credit, since its cells
+ * may be filled again. It gets one after each quarter of a FIFO: seldom enough to cost little,
+ * and often enough for two chunks to be in flight. */
 CH_FN void ch_credit_sender(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                             const struct ch_slot *slot)
 {
@@ -123,7 +126,8 @@ CH_FN void ch_credit_sender(const struct ch_coll *c, enum ch_cell kind, uint32_t
     ch_lane_signal(c, peer, CH_WORD_TAKEN + kind, slot->end, CH_CREDIT);
 }
 
-/* Store packets or lines into the slots of a set. */
+/* Store packets or lines, for each PE p the `bytes` at src + p * step, into the slots of a
+ * set. */
 CH_FN void ch_fill_slots(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
                          const char *src, size_t step, size_t bytes, struct ch_lanes g)
 {
@@ -138,7 +142,8 @@ CH_FN void ch_fill_slots(const struct ch_coll *c, enum ch_cell kind, struct ch_p
     }
 }
 
-/* The same for plain data that is not lent. */
+/* Copy plain data, for each PE p the `bytes` at src + p * step, into the slots of a set.
+ * is_lent: only for PEs that are mapped; others are sent it from src. */
 CH_FN void ch_fill_slots_plain(const struct ch_coll *c, struct ch_pes to, const char *src,
                                size_t step, size_t bytes, int is_lent, struct ch_lanes g)
 {
@@ -150,7 +155,8 @@ CH_FN void ch_fill_slots_plain(const struct ch_coll *c, struct ch_pes to, const 
     }
 }
 
-/* ch_send, or ch_send_lent for lent messages; is_lent: only in the simple protocol. */
+/* The common part of ch_send and ch_send_lent. is_lent: PEs that are not mapped are sent the
+ * data from src, which must not change; only in the simple protocol. */
 CH_FN chorus_status ch_send_as(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
                                const char *src, size_t step, size_t bytes, int is_lent,
                                struct ch_lanes g)
@@ -187,8 +193,8 @@ CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_cell kind, struct c
     return ch_send_as(c, kind, to, src, step, bytes, 0, g);
 }
 
-/* All lanes: the next message of plain data to `peer`, which the caller fills at m->memory
- * before ch_pack_end. It may use the slots of the call for that. */
+/* All lanes: wait until the next message of plain data to `peer`, *m, may be filled. The caller
+ * fills it at m->memory before ch_pack_end, and may use the slots of the call for that. */
 CH_FN chorus_status ch_pack_begin(const struct ch_coll *c, uint32_t peer, size_t bytes,
                                   struct ch_message *m, struct ch_lanes g)
 {
@@ -200,6 +206,7 @@ CH_FN chorus_status ch_pack_begin(const struct ch_coll *c, uint32_t peer, size_t
     return ch_lanes_agree(st, g);
 }
 
+/* All lanes: send the message m, of `bytes`, that the caller has filled. */
 CH_FN void ch_pack_end(const struct ch_coll *c, uint32_t peer, size_t bytes,
                        const struct ch_message *m, struct ch_lanes g)
 {
@@ -210,7 +217,8 @@ CH_FN void ch_pack_end(const struct ch_coll *c, uint32_t peer, size_t bytes,
     ch_positions_of(c, CH_CELL_simple, peer)->sent = m->end;
 }
 
-/* The same message to each PE of the set. src must not change before ch_flush_lent. */
+/* Send each PE of the set, but not this one, the same `bytes` at src, which must not change
+ * before ch_flush_lent. */
 CH_FN chorus_status ch_send_lent(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
                                  const char *src, size_t bytes, struct ch_lanes g)
 {
@@ -219,7 +227,8 @@ CH_FN chorus_status ch_send_lent(const struct ch_coll *c, enum ch_cell kind, str
     return ch_send_as(c, kind, to, src, 0, bytes, is_lent, g);
 }
 
-/* All lanes: slots for the next messages from the set. The slot of this PE does not change. */
+/* All lanes: set the call's slots to those of the next messages from the set; in the simple
+ * protocol, wait for the messages. The slot of this PE does not change. */
 CH_FN chorus_status ch_await_messages(const struct ch_coll *c, enum ch_cell kind,
                                       struct ch_pes from, size_t bytes, struct ch_lanes g)
 {
@@ -231,7 +240,8 @@ CH_FN chorus_status ch_await_messages(const struct ch_coll *c, enum ch_cell kind
     return ch_lanes_agree(st, g); /* all slots are set */
 }
 
-/* All lanes: the messages of the set have been received. */
+/* All lanes, after the messages of the set were received: return credits for them. st: of this
+ * lane; returns the status of all lanes. */
 CH_FN chorus_status ch_release_slots(const struct ch_coll *c, enum ch_cell kind,
                                      struct ch_pes from, chorus_status st, struct ch_lanes g)
 {
@@ -304,11 +314,13 @@ CH_FN chorus_status ch_recv_combine(const struct ch_coll *c, enum ch_cell kind,
  */
 #define CH_LEGS 2u
 
+/* The PE to which this one forwards. */
 CH_FN uint32_t ch_next_pe(const struct ch_coll *c)
 {
     return ch_pe_after(c, 1);
 }
 
+/* The PE that forwards to this one. */
 CH_FN uint32_t ch_prev_pe(const struct ch_coll *c)
 {
     return ch_pe_after(c, c->n - 1);
@@ -345,7 +357,8 @@ CH_FN chorus_status ch_recv_combine_prev(const struct ch_coll *c, char *dst, con
     return ch_recv_combine(c, CH_CELL_simple, two, dst, own, bytes, g);
 }
 
-/* The same, combined directly into the FIFO to the next PE: a ch_send of the result. */
+/* Combine the next message from the previous PE with `own`, directly into the FIFO to the next
+ * PE, and send it to that. */
 CH_FN chorus_status ch_recv_combine_send(const struct ch_coll *c, const char *own, size_t bytes,
                                          struct ch_lanes g)
 {

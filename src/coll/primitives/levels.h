@@ -42,12 +42,13 @@ CH_FN struct ch_coll ch_coll_on_child(const struct ch_coll *c, const struct ch_c
     return in;
 }
 
-/* The same for the whole call, on the PEs of this host or of this PE's rail. */
+/* The same call as c, but among the PEs of this host. */
 CH_FN struct ch_coll ch_coll_on_node(const struct ch_coll *c)
 {
     return ch_coll_on_child(c, &c->levels->node, c->dst, c->src, c->count);
 }
 
+/* The same call as c, but among the PEs of this PE's rail. */
 CH_FN struct ch_coll ch_coll_on_rail(const struct ch_coll *c)
 {
     return ch_coll_on_child(c, &c->levels->rail, c->dst, c->src, c->count);
@@ -77,7 +78,8 @@ CH_FN chorus_status ch_signal_and_await(const struct ch_coll *c, uint32_t word, 
     return ch_await_all(c, word, epoch, g);
 }
 
-/* alltoall within a host, whose PEs make the call `node`: this PE's blocks to their dest. */
+/* alltoall within a host, whose PEs make the call `node`: store this PE's blocks into their
+ * dest. */
 CH_FN void ch_store_blocks_on_host(const struct ch_coll *c, const struct ch_coll *node,
                                    struct ch_lanes g)
 {
@@ -95,8 +97,8 @@ CH_FN void ch_store_blocks_on_host(const struct ch_coll *c, const struct ch_coll
 /* A message to another host costs its sender the most: it goes through a system call. Where a
  * host has messages for several hosts, its gateways therefore send one each. */
 
-/* On the PEs of one host: PEs 0 .. senders - 1 have come this far, and PEs 0 .. receivers - 1
- * wait for all of these. */
+/* On the PEs of one host: the first `senders` PEs signal that they have come this far, and the
+ * first `receivers` PEs wait for all of these signals. */
 CH_FN chorus_status ch_signal_and_await_on_node(const struct ch_coll *node, uint32_t senders,
                                                 uint32_t receivers, uint64_t epoch,
                                                 enum ch_sense sense, struct ch_lanes g)
@@ -114,7 +116,7 @@ CH_FN chorus_status ch_signal_and_await_on_node(const struct ch_coll *node, uint
 
 /* --- a message to all hosts, by ch_nomial_span with k = least + 1 ------------------------- */
 
-/* Positions are relative to the root's host. */
+/* The position of this PE's host in the tree: how many hosts it is after the root's host. */
 CH_FN uint32_t ch_host_position(const struct ch_coll *c)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
@@ -123,7 +125,7 @@ CH_FN uint32_t ch_host_position(const struct ch_coll *c)
     return node >= from ? node - from : node + nodes->count - from;
 }
 
-/* The host at a position. */
+/* The host at a position, where `root` is the host at position 0. */
 CH_FN uint32_t ch_host_at(uint32_t root, uint64_t position, uint32_t hosts)
 {
     return (uint32_t)((root + position) % hosts);
@@ -148,6 +150,8 @@ CH_FN chorus_status ch_nomial_send(const struct ch_coll *rail, uint32_t position
     return st;
 }
 
+/* On a rail, whose root is on the root's host: receive `bytes` from the PE's parent in a
+ * k-nomial tree. */
 CH_FN chorus_status ch_nomial_receive(const struct ch_coll *rail, uint32_t position, uint32_t k,
                                       char *dst, size_t bytes, struct ch_lanes g)
 {
@@ -156,8 +160,9 @@ CH_FN chorus_status ch_nomial_receive(const struct ch_coll *rail, uint32_t posit
                    g);
 }
 
-/* The PE of a host that sends to its child of turn 1. Those of the next turns follow it, modulo
- * least. All messages stay on their rail, so it is the PE that receives from the parent. */
+/* The number, on the host at a position, of the PE that sends to children of turn 1. Those of
+ * the next turns follow it, modulo least. All messages stay on their rail, so it is the PE that
+ * receives from the parent. */
 CH_FN uint32_t ch_host_first(const struct ch_coll *c, uint32_t position)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
@@ -165,13 +170,15 @@ CH_FN uint32_t ch_host_first(const struct ch_coll *c, uint32_t position)
     return (nodes->local[c->root] + ch_nomial_turns(position, nodes->least + 1)) % nodes->least;
 }
 
-/* The PE of a host that has the message before the others there: that PE, or the root. */
+/* The number, on its host, of the PE that has the message before the others there:
+ * ch_host_first or the root. */
 CH_FN uint32_t ch_host_root(const struct ch_coll *c, uint32_t position)
 {
     return position == 0 ? c->levels->nodes.local[c->root] : ch_host_first(c, position);
 }
 
-/* This PE's rail, with the PE on the root's host as its root. */
+/* The same call as c, but among the PEs of this PE's rail, with the PE on the root's host as
+ * its root. */
 CH_FN struct ch_coll ch_coll_on_root_rail(const struct ch_coll *c)
 {
     struct ch_coll rail = ch_coll_on_rail(c);
@@ -180,7 +187,8 @@ CH_FN struct ch_coll ch_coll_on_root_rail(const struct ch_coll *c)
     return rail;
 }
 
-/* The first PE of a host that is not the root's: receive `bytes` into dst. */
+/* On the first PE (ch_host_first) of a host that is not the root's: receive `bytes` into
+ * dst. */
 CH_FN chorus_status ch_host_receive(const struct ch_coll *c, uint32_t position, char *dst,
                                     size_t bytes, struct ch_lanes g)
 {
@@ -189,7 +197,7 @@ CH_FN chorus_status ch_host_receive(const struct ch_coll *c, uint32_t position, 
     return ch_nomial_receive(&rail, position, c->levels->nodes.least + 1, dst, bytes, g);
 }
 
-/* A PE that has the message: send it to the hosts that this PE serves. from must not change
+/* On a PE that has the message: send it to the hosts that this PE serves. from must not change
  * before ch_flush_lent. */
 CH_FN chorus_status ch_host_send(const struct ch_coll *c, uint32_t position, const char *from,
                                  size_t bytes, struct ch_lanes g)

@@ -48,11 +48,13 @@ CH_FN uint64_t ch_next_epochs(const struct ch_coll *c, uint64_t count, struct ch
     return last + 1;
 }
 
+/* The epoch of a call that has only one. */
 CH_FN uint64_t ch_next_epoch(const struct ch_coll *c, struct ch_lanes g)
 {
     return ch_next_epochs(c, 1, g);
 }
 
+/* The address of the word on `owner` that `writer` stores. */
 CH_FN uint64_t *ch_word_at(const struct ch_coll *c, uint32_t owner, uint32_t word,
                            uint32_t writer)
 {
@@ -188,8 +190,8 @@ CH_FN chorus_status ch_lanes_agree(chorus_status st, struct ch_lanes g)
     return ch_lanes_any(g, st == CHORUS_ERR_STATE) ? CHORUS_ERR_STATE : CHORUS_ERR_TIMEOUT;
 }
 
-/* The same for a status that depends on the number of the last exchange; inside kernels one
- * lane has read that number for all. */
+/* ch_lanes_agree for a status that depends on the number of the last exchange; inside kernels
+ * one lane has read that number for all, so the status is equal already. */
 CH_FN chorus_status ch_lanes_agree_on_exchange(const struct ch_coll *c, chorus_status st,
                                                struct ch_lanes g)
 {
@@ -211,7 +213,8 @@ CH_FN chorus_status ch_flush(const struct ch_coll *c, struct ch_lanes g)
     return ch_lanes_agree(st, g);
 }
 
-/* The same for messages of up to this number of bytes. */
+/* All lanes: wait until lent messages of up to this number of bytes have arrived; their sources
+ * may then change. */
 CH_FN chorus_status ch_flush_lent(const struct ch_coll *c, size_t bytes, struct ch_lanes g)
 {
     if (!ch_is_lent(c, bytes)) return CHORUS_OK;
@@ -237,7 +240,8 @@ CH_FN chorus_status ch_await_all(const struct ch_coll *c, uint32_t word, uint64_
     return ch_lanes_agree(st, g);
 }
 
-/* Does the PE at distance j * span take part in a round of dissemination? */
+/* In the round of a dissemination in which PEs are `span` apart: is there a message to the PE
+ * at distance j * span? */
 CH_FN int ch_is_target(const struct ch_coll *c, uint32_t span, uint32_t j)
 {
     return j < c->radix && (uint64_t)j * span < c->n;
@@ -319,7 +323,8 @@ CH_FN void ch_combine_slots(const struct ch_coll *c, char *dst, uint32_t count, 
     }
 }
 
-/* dst, on every PE = src, this PE's, which must not change before ch_flush. dst may be src. */
+/* Store this PE's src to dst on every PE, itself included. src must not change before ch_flush.
+ * dst may be src. */
 CH_FN void ch_store_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
                         struct ch_lanes g)
 {
@@ -337,17 +342,16 @@ CH_FN void ch_store_all(const struct ch_coll *c, char *dst, const char *src, siz
     }
 }
 
-/*
- * Where part `done` bytes from the begin of a block is copied: in every second call the parts
- * go from the last to the first. The caches still hold what the call before read and wrote
- * last, and programs use buffers again.
- */
+/* The offset in a block of `bytes` of the part that is copied after `done` bytes: in every
+ * second call the parts go from the last to the first. The caches still hold what the call
+ * before read and wrote last, and programs use buffers again. */
 CH_FN size_t ch_alternating_offset(uint64_t epoch, size_t bytes, size_t done, size_t part)
 {
     return epoch % 2 != 0 ? bytes - done - part : done;
 }
 
-/* ch_store_all of the call's source, by such parts. A network gets the whole block at once. */
+/* ch_store_all of the call's source, in parts at ch_alternating_offset. A network gets the
+ * whole block at once. */
 CH_FN void ch_store_all_alternating(const struct ch_coll *c, char *dst, uint64_t epoch,
                                     struct ch_lanes g)
 {
@@ -366,7 +370,7 @@ CH_FN void ch_store_all_alternating(const struct ch_coll *c, char *dst, uint64_t
     }
 }
 
-/* The call's dst = `from`, by such parts. */
+/* The call's dst = `from`, copied in parts at ch_alternating_offset. */
 CH_FN void ch_copy_alternating(const struct ch_coll *c, const char *from, uint64_t epoch,
                                struct ch_lanes g)
 {

@@ -21,18 +21,19 @@
 #include "coll/primitives/exchange.h"
 #include "coll/shape_rounds.h"
 
-/* Units of a slot, and of a PE's own slot. */
+/* The number of units in a slot. */
 CH_FN uint64_t ch_slot_units(const struct ch_coll *c, enum ch_cell kind)
 {
     return c->layout->slot_bytes[kind] / CH_SLOT_UNIT;
 }
 
+/* The number of units in a PE's own slot (ch_own_slots). */
 CH_FN uint64_t ch_own_units(const struct ch_coll *c, enum ch_cell kind)
 {
     return c->layout->own_bytes[kind] / CH_SLOT_UNIT;
 }
 
-/* Begin the next exchange, and return its number. */
+/* Begin the next exchange. *exchange: its number. */
 CH_FN chorus_status ch_rounds_begin(const struct ch_coll *c, enum ch_cell kind,
                                     uint64_t *exchange, struct ch_lanes g)
 {
@@ -49,10 +50,11 @@ CH_FN chorus_status ch_rounds_begin(const struct ch_coll *c, enum ch_cell kind,
 /* The next message to a PE, or from one. Every PE goes through the same messages. */
 struct ch_round_cursor {
     uint64_t exchange;
-    size_t bytes; /* units of a block */
+    size_t bytes; /* of a block */
     size_t at;    /* its offset from the start of the first slot */
 };
 
+/* The first message of an exchange of blocks of `bytes`. */
 CH_FN struct ch_round_cursor ch_round_cursor_first(uint64_t exchange, size_t bytes)
 {
     struct ch_round_cursor l;
@@ -67,15 +69,16 @@ CH_FN struct ch_round_cursor ch_round_cursor_first(uint64_t exchange, size_t byt
 struct ch_blocks {
     uint32_t peer;
     struct ch_slot slot;
-    size_t bytes; /* units of a block */
+    size_t bytes; /* of a block */
 };
 
+/* The bytes of memory that a block of `bytes` takes, in packets. */
 CH_FN size_t ch_block_bytes(size_t bytes)
 {
     return ch_cells(CH_CELL_ll, bytes) * ch_cell_bytes(CH_CELL_ll);
 }
 
-/* The next message, of `count` blocks, in memory of `owner`. */
+/* The next message, of `count` blocks, in memory of `owner`; the cursor moves behind it. */
 CH_FN struct ch_blocks ch_blocks_at(const struct ch_coll *c, struct ch_round_cursor *l,
                                     uint32_t owner, uint32_t peer, uint64_t count)
 {
@@ -90,30 +93,34 @@ CH_FN struct ch_blocks ch_blocks_at(const struct ch_coll *c, struct ch_round_cur
     return m;
 }
 
+/* The next message to `peer`, of `count` blocks. */
 CH_FN struct ch_blocks ch_blocks_to(const struct ch_coll *c, struct ch_round_cursor *l,
                                     uint32_t peer, uint64_t count)
 {
     return ch_blocks_at(c, l, peer, peer, count);
 }
 
+/* The next message from `peer`, of `count` blocks. */
 CH_FN struct ch_blocks ch_blocks_from(const struct ch_coll *c, struct ch_round_cursor *l,
                                       uint32_t peer, uint64_t count)
 {
     return ch_blocks_at(c, l, c->me, peer, count);
 }
 
-/* The message's next block. */
+/* Go on to the message's next block. */
 CH_FN void ch_blocks_next(struct ch_blocks *m)
 {
     m->slot.memory += ch_block_bytes(m->bytes);
 }
 
+/* Send the block at src as the message's next block. */
 CH_FN void ch_blocks_send(struct ch_blocks *m, const char *src, struct ch_lanes g)
 {
     ch_cells_send(CH_CELL_ll, m->slot.memory, m->slot.flag, src, m->bytes, g);
     ch_blocks_next(m);
 }
 
+/* Receive the message's next block into dst. *st keeps the first failure. */
 CH_FN void ch_blocks_recv(const struct ch_coll *c, struct ch_blocks *m, char *dst,
                           struct ch_lanes g, chorus_status *st)
 {
@@ -183,8 +190,9 @@ CH_FN uint64_t ch_received_word(const struct ch_coll *c, uint32_t peer, uint64_t
     return word;
 }
 
-/* A lane: if PE `from` sends another number of elements to PE `to` than that one expects,
- * keep the block; ERR_ARG if the call fails then. One of the two is this PE. */
+/* A lane: compare the numbers of elements that the sender and the receiver of a block give; one
+ * of the two is this PE. If they differ, keep the block in *unequal, and return ERR_ARG unless
+ * the call copies the smaller number (copies_less). */
 CH_FN chorus_status ch_compare_counts(const struct ch_coll *c, struct ch_unequal block)
 {
     if (block.sent == block.expected) return CHORUS_OK;
@@ -194,8 +202,8 @@ CH_FN chorus_status ch_compare_counts(const struct ch_coll *c, struct ch_unequal
     return CHORUS_ERR_ARG;
 }
 
-/* A lane: the same for the block from this PE to `peer`, whose word i is the number that it
- * expects. */
+/* A lane: ch_compare_counts of the block from this PE to `peer`, whose word i is the number
+ * that it expects. */
 CH_FN chorus_status ch_compare_sent(const struct ch_coll *c, uint32_t peer, uint64_t exchange,
                                     uint32_t i)
 {
@@ -209,7 +217,8 @@ CH_FN chorus_status ch_compare_sent(const struct ch_coll *c, uint32_t peer, uint
     return ch_compare_counts(c, block);
 }
 
-/* All lanes: the puts of all PEs have arrived, and this PE's source may change. */
+/* All lanes, after the puts of a call: wait until the puts of all PEs have arrived, and this
+ * PE's source may change. */
 CH_FN chorus_status ch_finish_puts(const struct ch_coll *c, uint64_t epoch, struct ch_lanes g)
 {
     chorus_status st;
