@@ -22,11 +22,11 @@ enum ch_amo {
     CH_AMO_COMPARE_SWAP,
 };
 
-/* ERR_ARG unless a word of this size can be at that address. */
+/* Fail with ERR_ARG unless bytes is 4 or 8, and the word is aligned to it. */
 CH_MUST_CHECK chorus_status ch_amo_check(const void *word, size_t bytes);
 
-/* Inlined: if op and bytes are constants, only the instruction remains. Returns the old value
- * of *word. */
+/* Perform op on a word of 4 bytes, and return its old value. Inlined: if op is a constant, only
+ * the instruction remains. */
 static inline uint32_t ch_amo_on_4(uint32_t *word, enum ch_amo op, uint32_t value,
                                    uint32_t compare)
 {
@@ -51,7 +51,7 @@ static inline uint32_t ch_amo_on_4(uint32_t *word, enum ch_amo op, uint32_t valu
     return compare; /* a failed compare stores the old value here */
 }
 
-/* The same, twice as wide. */
+/* Perform op on a word of 8 bytes, and return its old value. */
 static inline uint64_t ch_amo_on_8(uint64_t *word, enum ch_amo op, uint64_t value,
                                    uint64_t compare)
 {
@@ -76,7 +76,7 @@ static inline uint64_t ch_amo_on_8(uint64_t *word, enum ch_amo op, uint64_t valu
     return compare; /* a failed compare stores the old value here */
 }
 
-/* On an aligned word of 4 or 8 bytes; returns the old value. */
+/* Perform op on an aligned word of 4 or 8 bytes, and return its old value. */
 static inline uint64_t ch_amo_access(enum ch_amo op, void *word, size_t bytes, uint64_t value,
                                      uint64_t compare)
 {
@@ -85,20 +85,22 @@ static inline uint64_t ch_amo_access(enum ch_amo op, void *word, size_t bytes, u
     return ch_amo_on_8((uint64_t *)word, op, value, compare);
 }
 
-/* The same, not inlined. */
+/* Do the same as ch_amo_access, not inlined. */
 uint64_t ch_amo_apply(enum ch_amo op, void *word, size_t bytes, uint64_t value,
                       uint64_t compare);
 
-/* Copy to, or from, memory that PEs share: if both sides are one aligned word of 1, 2, 4 or 8
- * bytes, the copy is one access, with release or acquire. */
+/* Copy to memory that PEs share (put), or from it (get): if both sides are one aligned word of
+ * 1, 2, 4 or 8 bytes, the copy is one access, with release (put) or acquire (get). */
 void ch_put_any(void *dest, const void *source, size_t bytes);
 void ch_get_any(void *dest, const void *source, size_t bytes);
 
+/* Are the bytes at a and at b one aligned word of 8 bytes each? */
 static inline bool ch_is_word_of_8(const void *a, const void *b, size_t bytes)
 {
     return bytes == 8 && (((uintptr_t)a | (uintptr_t)b) & 7) == 0;
 }
 
+/* Do the same as ch_put_any; for an aligned word of 8 bytes, without a call. */
 static inline void ch_put_bytes(void *dest, const void *source, size_t bytes)
 {
     if (ch_is_word_of_8(dest, source, bytes))
@@ -107,6 +109,7 @@ static inline void ch_put_bytes(void *dest, const void *source, size_t bytes)
         ch_put_any(dest, source, bytes);
 }
 
+/* Do the same as ch_get_any; for an aligned word of 8 bytes, without a call. */
 static inline void ch_get_bytes(void *dest, const void *source, size_t bytes)
 {
     if (ch_is_word_of_8(dest, source, bytes))
@@ -155,12 +158,14 @@ struct ch_wait_request {
 /* Load the kernels before others run, since loading would wait for them. */
 CH_MUST_CHECK chorus_status ch_amo_load(const struct ch_device *device);
 
-/* Queue it on a cudaStream_t, such as ch_device_stream, for ch_device_wait. */
+/* Queue the kernel that performs an atomic operation on a cudaStream_t. If that is
+ * ch_device_stream, ch_device_wait waits for it. */
 CH_MUST_CHECK chorus_status ch_amo_launch(const struct ch_device *device, void *stream,
                                           const struct ch_amo_request *request);
 
-/* The same. Later work sees the writes that precede the words; it also runs after a wait that
- * failed, which is reported. */
+/* Queue a kernel that waits for words on a cudaStream_t. Later work there sees the writes that
+ * precede the words; it also runs after a wait that failed, which is reported in limit.report.
+ */
 CH_MUST_CHECK chorus_status ch_wait_launch(const struct ch_device *device, void *stream,
                                            const struct ch_wait_request *request);
 

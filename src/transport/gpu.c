@@ -63,12 +63,14 @@ static void wake_peer(const struct ch_endpoint *ep, uint32_t pe)
     ch_notify(ep->policy, ch_heap_door(ep->heap, pe));
 }
 
+/* Is this one aligned word of 4 or 8 bytes? */
 static bool is_word(const void *address, size_t bytes)
 {
     return (bytes == 4 || bytes == 8) && ((uintptr_t)address & (bytes - 1)) == 0;
 }
 
-/* The source may be on a GPU too: fetch the word, then store it. */
+/* Copy an aligned word of 4 or 8 bytes to a peer by one store. The source may be on a GPU too,
+ * so the word is fetched first. */
 static chorus_status put_word(const struct ch_endpoint *ep, void *dest, const void *source,
                               size_t bytes)
 {
@@ -106,6 +108,7 @@ static chorus_status gpu_load(struct ch_endpoint *ep, void *out, const void *sym
     return ch_device_copy(ep->device, out, symmetric, bytes);
 }
 
+/* Perform an atomic operation by a kernel, and wait for it; *fetched_out gets the old value. */
 static chorus_status run_kernel(struct ch_endpoint *ep, struct ch_amo_request *request,
                                 uint64_t *fetched_out)
 {
@@ -120,9 +123,10 @@ static chorus_status run_kernel(struct ch_endpoint *ep, struct ch_amo_request *r
     return st;
 }
 
-/* Operations that need no kernel. */
-static chorus_status run_amo(struct ch_endpoint *ep, struct ch_amo_request *request,
-                             uint64_t *fetched_out)
+/* Perform an atomic operation, by a kernel if it needs one. *fetched_out gets the old value,
+ * except of CH_AMO_SET. */
+static chorus_status perform_amo(struct ch_endpoint *ep, struct ch_amo_request *request,
+                                 uint64_t *fetched_out)
 {
     if (request->op == CH_AMO_SET)
         return ch_device_store(ep->device, request->word, request->value, request->bytes);
@@ -145,7 +149,7 @@ static chorus_status gpu_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, 
     uint64_t fetched = 0; /* of 4 bytes, the lower half: machines with GPUs are little-endian */
 
     (void)ctx;
-    CH_TRY(run_amo(ep, &request, &fetched));
+    CH_TRY(perform_amo(ep, &request, &fetched));
     if (fetched_out != NULL) *fetched_out = fetched;
     if (op != CH_AMO_FETCH) wake_peer(ep, pe);
     return CHORUS_OK;

@@ -74,8 +74,8 @@ enum {
                              program need not wait for them */
 #define CH_CTX_PROGRAM 2u /* the first context that a program creates */
 
-/* For networks that count operations in flight with `counts` counters: the counter of a
- * context. The first two contexts share theirs with no other. */
+/* Returns the counter that a context uses in a network which counts operations in flight with
+ * `counts` counters. The first two contexts share theirs with no other. */
 static inline uint32_t ch_link_counter_of(uint32_t ctx, uint32_t counts)
 {
     return ctx < CH_CTX_PROGRAM
@@ -112,6 +112,8 @@ struct ch_link_terms {
     void *give_way_arg;
 };
 
+/* Let other threads run for a moment, and release the lock of the caller meanwhile, if it has
+ * one. */
 static inline void ch_link_give_way(const struct ch_link_terms *terms)
 {
     if (terms->give_way != NULL)
@@ -139,32 +141,33 @@ struct ch_link_ops {
     chorus_status (*open)(const struct ch_link_terms *terms, struct ch_endpoint **ep_out);
     void (*close)(struct ch_endpoint *ep); /* null is a no-op; peers may have closed already */
 
-    /* Bytes is not 0. 1, 2, 4 or 8 aligned bytes arrive as one access. A network reads the
-     * source until is_sent, and may delay a put until a word is posted, or is_sent, is_done or
-     * progress called, so that both are sent together; the same holds for gets, and for series
-     * of atomic operations. */
+    /* Copy to the peer's address `there`. bytes is not 0; 1, 2, 4 or 8 aligned bytes arrive as
+     * one access. A network reads the source until is_sent, and may delay a put until a word is
+     * posted, or is_sent, is_done or progress called, so that both are sent together; the same
+     * holds for gets, and for series of atomic operations. */
     chorus_status (*put)(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, char *there,
                          const void *src, size_t bytes);
-    /* Both as one message; the word changes as one access. Null: put and amo, one after the
-     * other, are equally good. */
+    /* Send data and a word as one message; the word changes as one access. Null: put and amo,
+     * one after the other, are equally good. */
     chorus_status (*put_signal)(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
                                 const struct ch_put_signal *put);
-    /* dst is complete once is_done. */
+    /* Copy from the peer's address `there`; dst is complete once is_done. */
     chorus_status (*get)(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, void *dst,
                          const char *there, size_t bytes);
-    /* bytes is 4 or 8; operands and results are bit patterns; *fetched_out, which may be null,
-     * is set before is_done. Atomic with respect to every other amo and signal of the job,
-     * and to those of PEs of the target's host. */
+    /* Perform op on the peer's word `there`, of 4 or 8 bytes. Operands and results are bit
+     * patterns; *fetched_out, which may be null, gets the old value before is_done. Atomic with
+     * respect to every other amo and signal of the job, and to those of PEs of the target's
+     * host. */
     chorus_status (*amo)(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum ch_amo op,
                          void *there, size_t bytes, uint64_t value, uint64_t compare,
                          uint64_t *fetched_out);
-    /* Read objects of this PE on the host; null: the host may read them directly. */
+    /* Copy an object of this PE to host memory; null: the host may read objects directly. */
     chorus_status (*load)(struct ch_endpoint *ep, void *out, const void *symmetric,
                           size_t bytes);
 
     /* All that follows is null for kinds that are no network. */
 
-    uint32_t (*caps)(const struct ch_endpoint *ep);
+    uint32_t (*caps)(const struct ch_endpoint *ep); /* CH_LINK_ bits that hold for it */
     /* Get this PE's address; then, once, set those of all PEs. Connections are made at first
      * use, by either side. */
     void (*address)(const struct ch_endpoint *ep, char address_out[CH_LINK_ADDRESS_BYTES]);
@@ -182,12 +185,12 @@ struct ch_link_ops {
                                   size_t bytes, uint64_t key);
     void (*drop_peer_key)(struct ch_endpoint *ep, uint32_t pe, const char *there);
 
-    /* A posted receive: if pe puts exactly `bytes` to `slot`, and they have not begun to
-     * arrive, they may be stored at dst instead, whose contents are undefined until `received`.
-     * False: it was not posted, because another one for that peer is. Null, as received: puts
-     * always go to their slots. */
+    /* Post a receive: if pe puts exactly `bytes` to `slot`, and they have not begun to arrive,
+     * they may be stored at dst instead, whose contents are undefined until `received`. False:
+     * it was not posted, for example because another one for that peer is. Null, as received:
+     * puts always go to their slots. */
     bool (*receive)(struct ch_endpoint *ep, uint32_t pe, void *slot, void *dst, size_t bytes);
-    /* Ends the receive that was posted: are all bytes at dst? Otherwise they are in the slot,
+    /* End the receive that was posted: are all bytes at dst? Otherwise they are in the slot,
      * or will be. */
     bool (*received)(struct ch_endpoint *ep, uint32_t pe);
 
@@ -253,6 +256,8 @@ struct ch_kinds {
 };
 
 /*
+ * Read the value of CHORUS_TRANSPORT.
+ *
  * "": mapped within a host, otherwise the first kind that works. Names, separated by commas:
  * only these; "mapped" is one of them. "^" before the first: all except these. ERR_ARG for
  * other names.

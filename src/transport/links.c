@@ -9,7 +9,7 @@
 
 /* ---- accesses of the program that are recorded: CHORUS_RECORD=full ---- */
 
-/* The access, for end_access; 0: none is recorded. */
+/* Record an access that begins. Returns its index, for end_access. */
 static uint64_t begin_access(const struct ch_links *links, enum ch_access_what what,
                              const void *symmetric, size_t bytes, uint64_t value, uint32_t pe)
 {
@@ -22,7 +22,8 @@ static uint64_t begin_access(const struct ch_links *links, enum ch_access_what w
     return ch_record_access(links->record, &access);
 }
 
-/* The data of a small put. A source on a GPU is not read: the host may not be able to. */
+/* Record a put, with its data if that is small. A source on a GPU is not read: the host may not
+ * be able to. Returns its index, for end_access; 0: it is not recorded. */
 static uint64_t begin_put(const struct ch_links *links, const void *dest, const void *source,
                           size_t bytes, uint32_t pe)
 {
@@ -34,12 +35,14 @@ static uint64_t begin_put(const struct ch_links *links, const void *dest, const 
     return begin_access(links, CH_ACCESS_put, dest, bytes, value, pe);
 }
 
+/* Record a get. Returns its index, for end_access; 0: it is not recorded. */
 static uint64_t begin_get(const struct ch_links *links, const void *source, size_t bytes,
                           uint32_t pe)
 {
     return links->record == NULL ? 0 : begin_access(links, CH_ACCESS_get, source, bytes, 0, pe);
 }
 
+/* Record an atomic operation. Returns its index, for end_access; 0: it is not recorded. */
 static uint64_t begin_amo(const struct ch_links *links, enum ch_amo op, const void *word,
                           size_t bytes, uint64_t value, uint32_t pe)
 {
@@ -52,6 +55,7 @@ static uint64_t begin_amo(const struct ch_links *links, enum ch_amo op, const vo
     return begin_access(links, what, word, bytes, value, pe);
 }
 
+/* Record that an access has ended. Returns `status`, the result of the access. */
 static chorus_status end_access(const struct ch_links *links, uint64_t access,
                                 chorus_status status)
 {
@@ -68,17 +72,19 @@ static char *peer_address(const struct ch_link *link, const void *symmetric)
     return (char *)((uintptr_t)symmetric + (uintptr_t)link->shift);
 }
 
-/* An operation was begun with this status under the lock: post it, and wait until `what` holds,
- * unless it is null. */
+/* Unlock the network after an operation was begun under its lock with this status, so that it
+ * is sent; then wait until is_over holds, unless that is null. */
 static chorus_status post_and_wait(struct ch_link *link, uint32_t ctx, chorus_status status,
-                                   ch_is_over_fn what)
+                                   ch_is_over_fn is_over)
 {
     ch_network_unlock_posted(link->network);
-    return status == CHORUS_OK ? ch_network_finish(link, ctx, what) : status;
+    return status == CHORUS_OK ? ch_network_finish(link, ctx, is_over) : status;
 }
 
-static chorus_status put(struct ch_link *link, uint32_t ctx, void *dest, const void *source,
-                         size_t bytes, bool is_nbi)
+/* Put to the link's peer, and wait until the source may change, unless is_nbi. `dest` is this
+ * PE's address of the object. */
+static chorus_status put_on_link(struct ch_link *link, uint32_t ctx, void *dest,
+                                 const void *source, size_t bytes, bool is_nbi)
 {
     chorus_status status;
 
@@ -88,8 +94,10 @@ static chorus_status put(struct ch_link *link, uint32_t ctx, void *dest, const v
     return post_and_wait(link, ctx, status, is_nbi ? NULL : link->ops->is_sent);
 }
 
-static chorus_status get(struct ch_link *link, uint32_t ctx, void *dest, const void *source,
-                         size_t bytes, bool is_nbi)
+/* Get from the link's peer, and wait for the data, unless is_nbi. `source` is this PE's address
+ * of the object. */
+static chorus_status get_on_link(struct ch_link *link, uint32_t ctx, void *dest,
+                                 const void *source, size_t bytes, bool is_nbi)
 {
     chorus_status status;
 
@@ -105,7 +113,7 @@ chorus_status ch_links_put(struct ch_links *links, uint32_t ctx, void *symmetric
     const uint64_t access = begin_put(links, symmetric_dest, source, bytes, pe);
 
     return end_access(links, access,
-                      put(&links->to[pe], ctx, symmetric_dest, source, bytes, false));
+                      put_on_link(&links->to[pe], ctx, symmetric_dest, source, bytes, false));
 }
 
 chorus_status ch_links_put_nbi(struct ch_links *links, uint32_t ctx, void *symmetric_dest,
@@ -114,7 +122,7 @@ chorus_status ch_links_put_nbi(struct ch_links *links, uint32_t ctx, void *symme
     const uint64_t access = begin_put(links, symmetric_dest, source, bytes, pe);
 
     return end_access(links, access,
-                      put(&links->to[pe], ctx, symmetric_dest, source, bytes, true));
+                      put_on_link(&links->to[pe], ctx, symmetric_dest, source, bytes, true));
 }
 
 chorus_status ch_links_get(struct ch_links *links, uint32_t ctx, void *dest,
@@ -123,7 +131,7 @@ chorus_status ch_links_get(struct ch_links *links, uint32_t ctx, void *dest,
     const uint64_t access = begin_get(links, symmetric_source, bytes, pe);
 
     return end_access(links, access,
-                      get(&links->to[pe], ctx, dest, symmetric_source, bytes, false));
+                      get_on_link(&links->to[pe], ctx, dest, symmetric_source, bytes, false));
 }
 
 chorus_status ch_links_get_nbi(struct ch_links *links, uint32_t ctx, void *dest,
@@ -132,11 +140,14 @@ chorus_status ch_links_get_nbi(struct ch_links *links, uint32_t ctx, void *dest,
     const uint64_t access = begin_get(links, symmetric_source, bytes, pe);
 
     return end_access(links, access,
-                      get(&links->to[pe], ctx, dest, symmetric_source, bytes, true));
+                      get_on_link(&links->to[pe], ctx, dest, symmetric_source, bytes, true));
 }
 
-static chorus_status amo(struct ch_link *link, uint32_t ctx, enum ch_amo op, void *symmetric,
-                         size_t bytes, uint64_t value, uint64_t compare, uint64_t *fetched_out)
+/* Perform op on the peer's copy of a word. If fetched_out is not null, wait for the old value.
+ */
+static chorus_status amo_on_link(struct ch_link *link, uint32_t ctx, enum ch_amo op,
+                                 void *symmetric, size_t bytes, uint64_t value,
+                                 uint64_t compare, uint64_t *fetched_out)
 {
     chorus_status status;
 
@@ -155,20 +166,23 @@ chorus_status ch_links_amo(struct ch_links *links, uint32_t ctx, enum ch_amo op,
 
     return end_access(
         links, access,
-        amo(&links->to[pe], ctx, op, symmetric, bytes, value, compare, fetched_out));
+        amo_on_link(&links->to[pe], ctx, op, symmetric, bytes, value, compare, fetched_out));
 }
 
-/* Without messages: the put is complete before the word changes. */
+/* Put, then change the word: operations of such links are complete on return, so the data
+ * arrives before the word changes. */
 static chorus_status put_then_amo(struct ch_link *link, uint32_t ctx,
                                   const struct ch_put_signal *p)
 {
-    CH_TRY(put(link, ctx, p->dest, p->source, p->bytes, false));
+    CH_TRY(put_on_link(link, ctx, p->dest, p->source, p->bytes, false));
     __atomic_thread_fence(__ATOMIC_ACQ_REL);
-    return amo(link, ctx, p->op, p->word, sizeof(*p->word), p->value, 0, NULL);
+    return amo_on_link(link, ctx, p->op, p->word, sizeof(*p->word), p->value, 0, NULL);
 }
 
-static chorus_status put_signal(struct ch_link *link, uint32_t ctx,
-                                const struct ch_put_signal *p, bool is_nbi)
+/* Put data and a word to the link's peer, and wait until the source may change, unless is_nbi.
+ */
+static chorus_status put_signal_on_link(struct ch_link *link, uint32_t ctx,
+                                        const struct ch_put_signal *p, bool is_nbi)
 {
     struct ch_put_signal at_peer = *p;
     chorus_status status;
@@ -181,7 +195,7 @@ static chorus_status put_signal(struct ch_link *link, uint32_t ctx,
     return post_and_wait(link, ctx, status, is_nbi ? NULL : link->ops->is_sent);
 }
 
-/* Two accesses: of the data, if there are any, and of the word. */
+/* Two accesses are recorded: that of the data, if there is any, and that of the word. */
 chorus_status ch_links_put_signal(struct ch_links *links, uint32_t ctx,
                                   const struct ch_put_signal *put, uint32_t pe, bool is_nbi)
 {
@@ -189,7 +203,7 @@ chorus_status ch_links_put_signal(struct ch_links *links, uint32_t ctx,
         put->bytes != 0 ? begin_put(links, put->dest, put->source, put->bytes, pe) : 0;
     const uint64_t word =
         begin_amo(links, put->op, put->word, sizeof(*put->word), put->value, pe);
-    const chorus_status status = put_signal(&links->to[pe], ctx, put, is_nbi);
+    const chorus_status status = put_signal_on_link(&links->to[pe], ctx, put, is_nbi);
 
     return end_access(links, word, end_access(links, data, status));
 }

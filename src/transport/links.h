@@ -43,6 +43,8 @@ static inline void *ch_near_address(const struct ch_near *near, const void *symm
     return (void *)((uintptr_t)symmetric + (uintptr_t)near->shift);
 }
 
+/* Copy to a mapped peer, and wake it if it sleeps. `dest` is this PE's address of the object.
+ */
 static inline void ch_near_put(const struct ch_near *near, void *dest, const void *source,
                                size_t bytes)
 {
@@ -50,13 +52,15 @@ static inline void ch_near_put(const struct ch_near *near, void *dest, const voi
     ch_door_ring(near->door);
 }
 
+/* Copy from a mapped peer. `source` is this PE's address of the object. */
 static inline void ch_near_get(const struct ch_near *near, void *dest, const void *source,
                                size_t bytes)
 {
     ch_get_bytes(dest, ch_near_address(near, source), bytes);
 }
 
-/* `bytes` is 4 or 8, and the word is aligned to it. Returns the old value. */
+/* Perform op on a mapped peer's copy of the word, which has 4 or 8 bytes and is aligned to
+ * them. Returns the old value. */
 static inline uint64_t ch_near_amo(const struct ch_near *near, enum ch_amo op, void *word,
                                    size_t bytes, uint64_t value, uint64_t compare)
 {
@@ -81,29 +85,33 @@ struct ch_links {
 };
 
 /*
- * Collective over the job; on all PEs or on none: opens a network, unless CHORUS_TRANSPORT and
- * the job's hosts leave no peer to one. `policy` is kept, gets the network's progress, and
- * must outlive the links. ERR_UNSUPPORTED if no kind works, with the reason for each.
+ * Create the links of a PE. Collective over the job; on all PEs or on none: opens a network,
+ * unless CHORUS_TRANSPORT and the job's hosts leave no peer to one. `policy` is kept, gets the
+ * network's progress, and must outlive the links. ERR_UNSUPPORTED if no kind works, with the
+ * reason for each.
  */
 CH_MUST_CHECK chorus_status ch_links_open(struct ch_boot *boot, struct ch_heap *heap,
                                           const struct ch_options *options,
                                           struct ch_wait_policy *policy,
                                           struct ch_links **links_out);
-/* Not collective, once: the links to peers whose memory this PE can access. */
+/* Open the links to peers whose memory this PE can access. Called once; not collective. */
 CH_MUST_CHECK chorus_status ch_links_map(struct ch_links *links);
-/* Nothing comes, goes or is read from now on: before memory that operations name is given back.
- * What ends keys may be called afterwards. Null is a no-op; not collective. */
+/* End the network: operations send, receive and access nothing from now on. Called before
+ * memory that they name is freed; detach and drop_peer_key may follow. Null is a no-op; not
+ * collective. */
 void ch_links_disconnect(struct ch_links *links);
-void ch_links_close(struct ch_links *links); /* likewise */
+/* Disconnect, and free the links. Null is a no-op; not collective. */
+void ch_links_close(struct ch_links *links);
 
-/* The link to a peer that is not mapped; else null. */
+/* Returns the link to a peer that is not mapped; null: the peer is mapped. */
 struct ch_link *ch_links_network_link(struct ch_links *links, uint32_t pe);
-/* The mapped peers for the fast paths of the program's calls; false: calls must not take them,
- * since the host cannot access the heap, or all accesses are recorded. */
+/* List the mapped peers in near_out[n], for the fast paths of the program's calls. False: calls
+ * must not take these paths, since the host cannot access the heap, or all accesses are
+ * recorded. */
 bool ch_links_list_near(const struct ch_links *links, struct ch_near near_out[]);
 /* The host of each PE, numbered from 0; null: there is one host. */
 const uint32_t *ch_links_nodes(const struct ch_links *links);
-/* How a peer that is not mapped is reached: device and address. */
+/* Describe in one line how a peer that is not mapped is reached: device and address. */
 void ch_links_describe(struct ch_links *links, uint32_t pe, char why_out[CH_LINK_WHY_BYTES]);
 /* The reason why a kind of CH_KIND_LIST was tried and is not used; "": it was not tried; null:
  * it is used, or there is no network. */
@@ -113,7 +121,8 @@ const char *ch_links_why_not(const struct ch_links *links, uint32_t kind);
 CH_MUST_CHECK chorus_status ch_links_attach(struct ch_links *links, void *base, size_t bytes,
                                             uint64_t *key_out);
 void ch_links_detach(struct ch_links *links, void *base);
-/* The memory of a peer, at its own address; no-ops for a PE that is mapped. */
+/* Add the key of a peer's memory, at the peer's own address `there`, or remove it; no-ops for a
+ * PE that is mapped. */
 CH_MUST_CHECK chorus_status ch_links_add_peer_key(struct ch_links *links, uint32_t pe,
                                                   const char *there, size_t bytes,
                                                   uint64_t key);
@@ -142,26 +151,28 @@ CH_MUST_CHECK chorus_status ch_links_get_nbi(struct ch_links *links, uint32_t ct
 CH_MUST_CHECK chorus_status ch_links_put_signal(struct ch_links *links, uint32_t ctx,
                                                 const struct ch_put_signal *put, uint32_t pe,
                                                 bool is_nbi);
-/* bytes is 4 or 8; operands and result are bit patterns; float adds have no amo. Takes effect
- * after earlier puts of the context to the PE. */
+/* Perform op on the peer's copy of a word. bytes is 4 or 8; operands and result are bit
+ * patterns; float adds have no amo. Takes effect after earlier puts of the context to the PE.
+ */
 CH_MUST_CHECK chorus_status ch_links_amo(struct ch_links *links, uint32_t ctx, enum ch_amo op,
                                          void *symmetric, size_t bytes, uint64_t value,
                                          uint64_t compare, uint32_t pe, uint64_t *fetched_out);
-/* Later operations of the context take effect after earlier ones, for each peer. */
+/* Order the context: its later operations take effect after its earlier ones, for each peer. */
 CH_MUST_CHECK chorus_status ch_links_fence(struct ch_links *links, uint32_t ctx);
-/* All operations that the context posted to a PE, or to CH_LINK_ALL, have taken effect, and
- * fetched values are stored. */
+/* Wait until all operations that the context posted to a PE, or to CH_LINK_ALL, have taken
+ * effect, and fetched values are stored. */
 CH_MUST_CHECK chorus_status ch_links_quiet(struct ch_links *links, uint32_t ctx, uint32_t pe);
 
 /* This PE's address of a peer's copy of a symmetric object; null: the peer is not mapped. */
 void *ch_links_peer_address(const struct ch_links *links, const void *symmetric, uint32_t pe);
 /* Must objects of this PE be read by ch_links_load, since they are on a GPU? */
 bool ch_links_must_load(const struct ch_links *links);
+/* Copy an object of this PE to host memory; only if ch_links_must_load. */
 CH_MUST_CHECK chorus_status ch_links_load(struct ch_links *links, void *out,
                                           const void *symmetric, size_t bytes);
 
-/* A get for memory of the library, which stays until ch_links_disconnect, from a peer's own
- * address: a failure is reported by the waits of the job. */
+/* Post a get into memory of the library, which stays until ch_links_disconnect, from a peer's
+ * own address. It returns no failure: the waits of the job report it. */
 void ch_link_start_get(struct ch_link *link, uint32_t ctx, void *dst, const char *there,
                        size_t bytes);
 /* Have all operations of the context to the peer taken effect? Never once the link failed. */

@@ -82,6 +82,7 @@ uint64_t ch_amo_apply(enum ch_amo op, void *word, size_t bytes, uint64_t value,
     return ch_amo_access(op, word, bytes, value, compare);
 }
 
+/* Are the bytes at a and at b one aligned word of 1, 2, 4 or 8 bytes each? */
 static bool is_word(const void *a, const void *b, size_t bytes)
 {
     const bool is_width = bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8;
@@ -89,6 +90,7 @@ static bool is_word(const void *a, const void *b, size_t bytes)
     return is_width && (((uintptr_t)a | (uintptr_t)b) & (bytes - 1)) == 0;
 }
 
+/* Store a word of 1, 2, 4 or 8 bytes by one access, with release. */
 static void store_word(void *dest, const void *source, size_t bytes)
 {
     switch (bytes) {
@@ -106,6 +108,7 @@ static void store_word(void *dest, const void *source, size_t bytes)
     }
 }
 
+/* Load a word of 1, 2, 4 or 8 bytes by one access, with acquire. */
 static void load_word(void *dest, const void *source, size_t bytes)
 {
     switch (bytes) {

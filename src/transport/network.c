@@ -24,6 +24,7 @@ bool ch_network_has_failed(const struct ch_network *network)
     return __atomic_load_n(&network->progress.why, __ATOMIC_ACQUIRE) != NULL;
 }
 
+/* Fail with the reason why the job is ending. */
 static chorus_status fail_job_ending(const struct ch_network *network)
 {
     const char *const why = ch_wait_end_reason(network->policy);
@@ -57,27 +58,30 @@ void ch_network_unlock_posted(struct ch_network *network)
     if (is_asleep) ch_progress_wake(network);
 }
 
-static bool is_over(struct ch_network *network, ch_is_over_fn what, uint32_t ctx, uint32_t pe)
+/* Does is_over hold for the operations of ctx to pe? Calls it under the lock. */
+static bool test_under_lock(struct ch_network *network, ch_is_over_fn is_over, uint32_t ctx,
+                            uint32_t pe)
 {
     bool over;
 
     ch_network_lock(network);
-    over = what(network->ep, ctx, pe);
+    over = is_over(network->ep, ctx, pe);
     ch_network_unlock(network);
     return over;
 }
 
-bool ch_network_is_over(struct ch_link *link, uint32_t ctx, ch_is_over_fn what)
+bool ch_network_is_over(struct ch_link *link, uint32_t ctx, ch_is_over_fn is_over)
 {
-    return is_over(link->network, what, ctx, link->pe);
+    return test_under_lock(link->network, is_over, ctx, link->pe);
 }
 
-/* A PE for which the test does not hold; `pe`, if one was given. */
-static uint32_t find_late_pe(struct ch_network *network, ch_is_over_fn what, uint32_t ctx,
+/* Find a PE, for a message, for which the test does not hold: `pe`, unless that is CH_LINK_ALL.
+ */
+static uint32_t find_late_pe(struct ch_network *network, ch_is_over_fn is_over, uint32_t ctx,
                              uint32_t pe)
 {
     for (uint32_t i = 0; pe == CH_LINK_ALL && i < network->n; i++)
-        if (!is_over(network, what, ctx, i)) return i;
+        if (!test_under_lock(network, is_over, ctx, i)) return i;
     return pe == CH_LINK_ALL ? network->me : pe;
 }
 
@@ -92,15 +96,16 @@ void ch_network_abandon(struct ch_network *network, uint32_t pe)
     ch_network_unlock(network);
 }
 
-/* Wait until the test holds for all operations posted in ctx to pe. */
-static chorus_status wait_until(struct ch_network *network, ch_is_over_fn what, uint32_t ctx,
+/* Wait until the test holds for all operations posted in ctx to pe. If the wait fails, they are
+ * abandoned. */
+static chorus_status wait_until(struct ch_network *network, ch_is_over_fn is_over, uint32_t ctx,
                                 uint32_t pe)
 {
     struct ch_wait w = {0};
     chorus_status st = CHORUS_OK;
     uint32_t late;
 
-    while (st == CHORUS_OK && !is_over(network, what, ctx, pe))
+    while (st == CHORUS_OK && !test_under_lock(network, is_over, ctx, pe))
         st = ch_wait_slow(network->policy, &w);
     ch_wait_end(network->policy, &w);
     if (st == CHORUS_OK && !ch_network_has_failed(network)) return CHORUS_OK;
@@ -108,18 +113,18 @@ static chorus_status wait_until(struct ch_network *network, ch_is_over_fn what, 
         ch_network_abandon(network, pe);
         return fail_job_ending(network);
     }
-    late = find_late_pe(network, what, ctx, pe);
+    late = find_late_pe(network, is_over, ctx, pe);
     ch_network_abandon(network, pe);
     return CH_FAIL(st, "%s: nothing was heard of PE %u on host %s in time; is it stopped?",
                    network->ops->name, late, network->hosts[late]);
 }
 
-chorus_status ch_network_finish(struct ch_link *link, uint32_t ctx, ch_is_over_fn what)
+chorus_status ch_network_finish(struct ch_link *link, uint32_t ctx, ch_is_over_fn is_over)
 {
     struct ch_network *network = link->network;
 
     if (network == NULL) return CHORUS_OK;
-    if (what != NULL) return wait_until(network, what, ctx, link->pe);
+    if (is_over != NULL) return wait_until(network, is_over, ctx, link->pe);
     if (!ch_network_has_failed(network)) return CHORUS_OK;
     ch_network_abandon(network, link->pe);
     return fail_job_ending(network);
@@ -138,7 +143,7 @@ chorus_status ch_network_fence(struct ch_network *network, uint32_t ctx)
 
 /* ---- memory that peers may access ---- */
 
-/* The first part after this address, in the order of addresses. */
+/* Returns the index of the first part whose base is after this address; n: there is none. */
 static size_t first_part_after(const struct ch_parts *parts, uintptr_t there)
 {
     size_t lo = 0, hi = parts->n;

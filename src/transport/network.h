@@ -52,19 +52,22 @@ struct ch_network {
     uint32_t is_ending; /* atomic */
 };
 
-/* Collective over the job; on all PEs or on none. Null in *network_out if no peer is left to a
- * network; see ch_links_open. */
+/* Open the network of a job. Collective over the job; on all PEs or on none. Null in
+ * *network_out if no peer is left to a network; see ch_links_open. */
 CH_MUST_CHECK chorus_status ch_network_open(struct ch_boot *boot, struct ch_heap *heap,
                                             const struct ch_options *options,
                                             struct ch_wait_policy *policy,
                                             struct ch_network **network_out);
-void ch_network_disconnect(struct ch_network *network); /* null is a no-op; not collective */
-void ch_network_close(struct ch_network *network);      /* likewise */
+/* End progress and close the endpoint; close also frees the network. Null is a no-op; not
+ * collective. */
+void ch_network_disconnect(struct ch_network *network);
+void ch_network_close(struct ch_network *network);
+/* The reason why a kind was tried and is not used, see ch_links_why_not. */
 const char *ch_network_why_not(const struct ch_network *network, uint32_t kind);
 
-/* The lock. `posted` releases it after an operation was posted, and has that operation sent
- * even if the PE makes no further call. lock and posted are no-ops for null: a link of another
- * kind. */
+/* Acquire and release the lock. unlock_posted releases it after an operation was posted, and
+ * has that operation sent even if the PE makes no further call. lock and unlock_posted are
+ * no-ops for null: a link of another kind. */
 void ch_network_lock(struct ch_network *network);
 void ch_network_unlock(struct ch_network *network);
 void ch_network_unlock_posted(struct ch_network *network);
@@ -72,28 +75,32 @@ void ch_network_unlock_posted(struct ch_network *network);
 /* `is_sent` or `is_done` of a kind. */
 typedef bool (*ch_is_over_fn)(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
 
-bool ch_network_is_over(struct ch_link *link, uint32_t ctx, ch_is_over_fn what);
-/* After an operation was posted: wait until `what` holds for all that the context posted to the
- * peer; null: only return the failure of the network, if it has failed. A no-op for links of
- * other kinds. */
+/* Does is_over hold for all that the context posted to the link's peer? */
+bool ch_network_is_over(struct ch_link *link, uint32_t ctx, ch_is_over_fn is_over);
+/* After an operation was posted: wait until is_over holds for all that the context posted to
+ * the peer; null: only return the failure of the network, if it has failed. A no-op for links
+ * of other kinds. */
 CH_MUST_CHECK chorus_status ch_network_finish(struct ch_link *link, uint32_t ctx,
-                                              ch_is_over_fn what);
+                                              ch_is_over_fn is_over);
+/* See ch_links_fence and ch_links_quiet; for the peers of the network. */
 CH_MUST_CHECK chorus_status ch_network_fence(struct ch_network *network, uint32_t ctx);
 CH_MUST_CHECK chorus_status ch_network_quiet(struct ch_network *network, uint32_t ctx,
                                              uint32_t pe);
-/* The caller is told that its operations with pe have failed, and may use their memory for
- * something else. */
+/* Give up the operations with pe, or CH_LINK_ALL, after a wait for them has failed: on return
+ * the network no longer uses their memory, see link.h. */
 void ch_network_abandon(struct ch_network *network, uint32_t pe);
 
-/* All waits of this PE end with this reason; the first one is kept. */
+/* End all waits of this PE, now and later, with this reason; the first one is kept. */
 void ch_network_fail(struct ch_network *network, const char *why);
 bool ch_network_has_failed(const struct ch_network *network);
 
-/* Progress of a PE that waits and, by the progress thread, of one that does not. */
+/* Let the waits of this PE make progress of the network, and start the progress thread, which
+ * does so while the PE does not wait. */
 CH_MUST_CHECK chorus_status ch_progress_start(struct ch_network *network);
-/* Make progress now. */
+/* Wake the progress thread, which then makes progress. */
 void ch_progress_wake(const struct ch_network *network);
-void ch_progress_stop(struct ch_network *network); /* a no-op if it was not started */
+/* End the progress thread; a no-op if it was not started. */
+void ch_progress_stop(struct ch_network *network);
 
 /* ---- memory that peers may access: parts, some of which are adjacent ---- */
 
@@ -110,16 +117,17 @@ struct ch_parts {
     size_t n, last;      /* the result of the last search */
 };
 
-/* A pointer to a part is valid until parts are added or removed. */
+/* Insert a part. A pointer to a part is valid until parts are added or removed. */
 CH_MUST_CHECK chorus_status ch_parts_add(struct ch_parts *parts, struct ch_part part);
-/* Remove the part that begins at base. False: there is none. */
+/* Remove the part that begins at base, and copy it to *part_out. False: there is none. */
 bool ch_parts_remove(struct ch_parts *parts, uintptr_t base, struct ch_part *part_out);
+/* Free the list, not the memory of its parts. */
 void ch_parts_free(struct ch_parts *parts);
 
 /* The part that contains the byte at `there`; null: there is none. */
 const struct ch_part *ch_parts_find(struct ch_parts *parts, uintptr_t there);
-/* Are these bytes in parts? A heap that grows is attached in several parts, and an object may
- * span them. */
+/* Are these bytes in parts? They may be in several, since a heap that grows is attached in
+ * parts. */
 bool ch_parts_hold(struct ch_parts *parts, uintptr_t there, uint64_t bytes);
 
 /* ---- messages between PEs ---- */
@@ -160,7 +168,8 @@ struct ch_frame_operands {
     uint64_t value, compare;
 };
 
-/* Execute a WORD. False: it names a word that is not attached; nothing was changed. */
+/* Execute a frame of kind WORD. False: it names a word that is not attached; nothing was
+ * changed. */
 static inline bool ch_frame_word(struct ch_parts *parts, const struct ch_frame *frame)
 {
     uint64_t *const word = (uint64_t *)(uintptr_t)frame->there;
@@ -171,7 +180,8 @@ static inline bool ch_frame_word(struct ch_parts *parts, const struct ch_frame *
     return true;
 }
 
-/* The same for an AMO, whose operands follow its head; sets the old value. */
+/* Execute a frame of kind AMO, whose operands follow its head, and set *before_out to the old
+ * value. False: it is not valid; nothing was changed. */
 static inline bool ch_frame_amo(struct ch_parts *parts, const struct ch_frame *frame,
                                 const struct ch_frame_operands *operands, uint64_t *before_out)
 {

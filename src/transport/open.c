@@ -20,7 +20,7 @@ const struct ch_link_ops *const ch_kind_ops[CH_KIND_COUNT] = {
 
 #define NAME_mapped CH_KIND_COUNT
 
-/* The number of a kind, or -1. */
+/* Returns the number of the kind with this name, NAME_mapped for "mapped", or -1. */
 static int find_kind(const char *name, size_t length)
 {
     if (length == strlen("mapped") && strncmp(name, "mapped", length) == 0) return NAME_mapped;
@@ -31,7 +31,7 @@ static int find_kind(const char *name, size_t length)
     return -1;
 }
 
-static chorus_status refuse_kind(const char *text, const char *name, size_t length)
+static chorus_status fail_unknown_kind(const char *text, const char *name, size_t length)
 {
 #define X(kind) " " #kind
     return CH_FAIL(
@@ -49,14 +49,14 @@ chorus_status ch_kinds_read(const char *text, struct ch_kinds *kinds_out)
     const char *at = *text == '^' ? text + 1 : text;
     struct ch_kinds kinds = {.may_map = is_without};
 
-    if (strcmp(text, "^") == 0) return refuse_kind(text, "", 0);
+    if (strcmp(text, "^") == 0) return fail_unknown_kind(text, "", 0);
     for (int k = 0; k < CH_KIND_COUNT; k++)
         kinds.is_allowed[k] = is_without && k != CH_KIND_loop;
     while (*at != '\0') {
         const size_t length = strcspn(at, ",");
         const int k = find_kind(at, length);
 
-        if (k < 0) return refuse_kind(text, at, length);
+        if (k < 0) return fail_unknown_kind(text, at, length);
         if (k == NAME_mapped)
             kinds.may_map = !is_without;
         else
@@ -68,8 +68,8 @@ chorus_status ch_kinds_read(const char *text, struct ch_kinds *kinds_out)
     return CHORUS_OK;
 }
 
-/* See struct ch_link_terms. Waking a thread that is queued on the lock takes longer than this
- * thread needs to acquire the lock again. */
+/* Release the lock for a moment, see struct ch_link_terms. Waking a thread that is queued on
+ * the lock takes longer than this thread needs to acquire the lock again. */
 static void give_way(void *arg)
 {
     const struct timespec rest = {.tv_nsec = 20 * CH_NS_PER_US};
@@ -83,10 +83,10 @@ static void give_way(void *arg)
     ch_network_lock(network);
 }
 
-/* The hosts for the choice of links. All PEs get the same result, since the settings are
- * compared. If both loop and mapped are selected on one host, the PEs are treated as PEs of
- * three hosts, alternately. */
-static chorus_status map_nodes(struct ch_network *network, const struct ch_boot *boot,
+/* Set the host of each PE, by which links are chosen; unless may_map, each PE has one of its
+ * own. All PEs get the same result, since the settings are compared. If both loop and mapped
+ * are selected on one host, the PEs are treated as PEs of three hosts, alternately. */
+static chorus_status set_nodes(struct ch_network *network, const struct ch_boot *boot,
                                bool may_map)
 {
     enum { PRETENDED = 3 };
@@ -101,8 +101,9 @@ static chorus_status map_nodes(struct ch_network *network, const struct ch_boot 
     return CHORUS_OK;
 }
 
-/* The mappings of every PE, for networks that deliver through mapped memory. */
-static chorus_status map_peers(struct ch_network *network, struct ch_heap *heap)
+/* Set where this PE has mapped each PE's memory, for networks that deliver through mapped
+ * memory. */
+static chorus_status set_maps(struct ch_network *network, struct ch_heap *heap)
 {
     network->maps = calloc(network->n, sizeof(*network->maps));
     if (network->maps == NULL)
@@ -114,6 +115,7 @@ static chorus_status map_peers(struct ch_network *network, struct ch_heap *heap)
     return CHORUS_OK;
 }
 
+/* Set the name of each PE's host, for messages. */
 static chorus_status name_hosts(struct ch_network *network)
 {
     const struct ch_boot *boot = network->boot;
@@ -155,7 +157,8 @@ static chorus_status open_kind(struct ch_network *network, const struct ch_link_
 
 enum { WHY_ALL_BYTES = 600 };
 
-static chorus_status refuse_all(const struct ch_network *network, const char *transport)
+/* Fail with the reasons of all kinds that were tried, since none works. */
+static chorus_status fail_no_kind(const struct ch_network *network, const char *transport)
 {
     char why[WHY_ALL_BYTES] = "";
     size_t used = 0;
@@ -183,9 +186,10 @@ static chorus_status choose_kind(struct ch_network *network, const struct ch_kin
                        ch_error_message());
         ch_error_forget();
     }
-    return refuse_all(network, terms->options->transport);
+    return fail_no_kind(network, terms->options->transport);
 }
 
+/* Are all PEs on one host, so that no network is needed? */
 static bool are_all_near(const struct ch_network *network)
 {
     for (uint32_t pe = 0; pe < network->n; pe++)
@@ -212,13 +216,15 @@ static chorus_status agree_on_secret(struct ch_boot *boot)
     return status;
 }
 
-/* PEs that are bound to a core each leave the others to threads. */
-static uint32_t free_cores(const struct ch_boot *boot)
+/* Count the cores of this host that are left for threads of each PE's network. PEs that are
+ * bound to a core each leave the others to threads. */
+static uint32_t count_free_cores(const struct ch_boot *boot)
 {
     if (boot->spare == NULL || *boot->spare == '\0' || boot->n_beside == 0) return 0;
     return boot->n_cores > boot->n_beside ? boot->n_cores / boot->n_beside - 1 : 0;
 }
 
+/* Open the first kind of `kinds` that works on all PEs, and start progress. */
 static chorus_status open_network(struct ch_network *network, struct ch_heap *heap,
                                   const struct ch_options *options,
                                   struct ch_wait_policy *policy, const struct ch_kinds *kinds)
@@ -227,12 +233,12 @@ static chorus_status open_network(struct ch_network *network, struct ch_heap *he
                                   .me = network->me,
                                   .n = network->n,
                                   .door = policy->door,
-                                  .free_cores = free_cores(network->boot),
+                                  .free_cores = count_free_cores(network->boot),
                                   .spare = network->boot->spare,
                                   .give_way = give_way,
                                   .give_way_arg = network};
 
-    CH_TRY(map_peers(network, heap));
+    CH_TRY(set_maps(network, heap));
     CH_TRY(name_hosts(network));
     terms.hosts = network->hosts;
     terms.nodes = network->nodes;
@@ -269,7 +275,7 @@ chorus_status ch_network_open(struct ch_boot *boot, struct ch_heap *heap,
     network->n = boot->n;
     network->stop_fd = -1;
     (void)pthread_mutex_init(&network->lock, NULL);
-    st = map_nodes(network, boot, kinds.may_map);
+    st = set_nodes(network, boot, kinds.may_map);
     if (st == CHORUS_OK && !are_all_near(network)) {
         st = open_network(network, heap, options, policy, &kinds);
         if (st == CHORUS_OK) {

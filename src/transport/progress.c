@@ -34,10 +34,9 @@ enum { NAP_MS = 2, SLEEP_MS = 500 };
 /* The same where chorusrun watches the PEs of this host, and ends the job. */
 #define LAUNCHER_DOUBT_NS (700 * CH_NS_PER_MS)
 
-/*
- * A connection that has ended may be that of a lost PE, or of one that failed because of the
- * loss. The control plane knows which was first, and is given a moment to report it.
- */
+/* Keep a failure of the network for report_deferred_failure. A connection that has ended may be
+ * that of a lost PE, or of one that failed because of the loss. The control plane knows which
+ * was first, and is given a moment to report it. */
 static void defer_failure(struct ch_network *network, const char *why)
 {
     if (network->boot->ops->serve == NULL && network->boot->ops->abort_job == NULL) {
@@ -48,7 +47,8 @@ static void defer_failure(struct ch_network *network, const char *why)
     __atomic_store_n(&network->doubt_at_ns, ch_clock_ns(), __ATOMIC_RELEASE);
 }
 
-/* The control plane did not report the first lost PE in time: use the network's failure. */
+/* Fail the network with the deferred failure, if there is one and the control plane has not
+ * reported the first lost PE in time. */
 static void report_deferred_failure(struct ch_network *network)
 {
     const uint64_t since_ns = __atomic_load_n(&network->doubt_at_ns, __ATOMIC_ACQUIRE);
@@ -80,6 +80,7 @@ static bool progress_once(struct ch_network *network, bool *moved_out)
     return true;
 }
 
+/* Handle messages of the control plane; if that fails, the network fails. */
 static void serve_boot(struct ch_network *network)
 {
     struct ch_boot *boot = network->boot;
@@ -88,8 +89,8 @@ static void serve_boot(struct ch_network *network)
     if (boot->ops->serve(boot) != CHORUS_OK) ch_network_fail(network, ch_error_message());
 }
 
-/* Sleep until one of the descriptors is ready, at most this long. True: the network's is
- * ready. */
+/* Sleep until one of the descriptors is ready, at most this long, and serve the control plane
+ * if its one is. True: net_fd, which may be -1, is ready. */
 static bool sleep_until_ready(struct ch_network *network, int net_fd, int ms)
 {
     const struct ch_boot *boot = network->boot;
@@ -107,11 +108,14 @@ static bool sleep_until_ready(struct ch_network *network, int net_fd, int ms)
     return fds[2].revents != 0;
 }
 
+/* Does the PE sleep, so that only the progress thread makes progress? */
 static bool is_away(const struct ch_network *network)
 {
     return __atomic_load_n(&network->is_away, __ATOMIC_SEQ_CST);
 }
 
+/* Sleep for a short time, since the PE makes progress itself; end early if the PE goes to
+ * sleep. */
 static void sleep_briefly(struct ch_network *network)
 {
     __atomic_store_n(&network->is_idle, 1, __ATOMIC_SEQ_CST);
@@ -144,6 +148,7 @@ static void sleep_long(struct ch_network *network)
     (void)pthread_mutex_unlock(&network->lock);
 }
 
+/* The progress thread; its argument is the network. */
 static void *progress_main(void *arg)
 {
     struct ch_network *network = arg;
@@ -178,21 +183,24 @@ void ch_progress_wake(const struct ch_network *network)
         return; /* the counter is full: the thread is awake */
 }
 
-/* The PE is about to sleep: the thread makes progress. */
+/* The PE is about to sleep: from now on the progress thread makes progress; wake it if it waits
+ * for the PE. */
 static void wake_thread(struct ch_network *network)
 {
     __atomic_store_n(&network->is_away, 1, __ATOMIC_SEQ_CST);
     if (__atomic_exchange_n(&network->is_idle, 0, __ATOMIC_SEQ_CST)) ch_progress_wake(network);
 }
 
-static struct ch_network *of_progress(struct ch_progress *progress)
+static struct ch_network *network_of(struct ch_progress *progress)
 {
     return (struct ch_network *)(void *)progress; /* its first member */
 }
 
+/* Make progress once, for a PE that waits. ERR_ABORTED, without a message: the network has
+ * failed. */
 static chorus_status make_progress(struct ch_progress *self, bool *moved_out)
 {
-    struct ch_network *network = of_progress(self);
+    struct ch_network *network = network_of(self);
 
     __atomic_store_n(&network->visits, __atomic_load_n(&network->visits, __ATOMIC_RELAXED) + 1,
                      __ATOMIC_RELAXED);
@@ -203,9 +211,11 @@ static chorus_status make_progress(struct ch_progress *self, bool *moved_out)
     return CHORUS_OK;
 }
 
-static void sleep_network(struct ch_progress *self)
+/* The PE is about to sleep: inform peers, if the network needs that, and the progress thread.
+ */
+static void announce_sleep(struct ch_progress *self)
 {
-    struct ch_network *network = of_progress(self);
+    struct ch_network *network = network_of(self);
 
     if (network->ops->sleep != NULL && pthread_mutex_trylock(&network->lock) == 0) {
         network->ops->sleep(network->ep);
@@ -218,7 +228,7 @@ chorus_status ch_progress_start(struct ch_network *network)
 {
     int error;
 
-    network->progress = (struct ch_progress){make_progress, sleep_network, NULL};
+    network->progress = (struct ch_progress){make_progress, announce_sleep, NULL};
     network->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (network->stop_fd < 0)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot make an eventfd: %s%s", strerror(errno),

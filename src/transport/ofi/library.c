@@ -30,6 +30,8 @@ static struct {
 #undef X
 } library = {.once = PTHREAD_ONCE_INIT};
 
+/* Returns the address of a function of libfabric; null: it is not there, which is the failure
+ * of loading. */
 static void *find_symbol(void *handle, const char *symbol)
 {
     void *const found = dlsym(handle, symbol);
@@ -41,6 +43,7 @@ static void *find_symbol(void *handle, const char *symbol)
     return found;
 }
 
+/* Load libfabric and find its functions; sets library.is_loaded, or library.why. */
 static void load_library(void)
 {
     void *handle;

@@ -115,15 +115,17 @@ struct ch_endpoint {
 };
 
 /* open.c */
-/* ERR_UNSUPPORTED: strangers could access memory through this provider. */
+/* Fail with ERR_UNSUPPORTED if strangers could access memory through this provider. */
 CH_MUST_CHECK chorus_status ch_ofi_check_keys(const struct fi_info *info,
                                               const struct ch_options *options);
+/* Register memory with the fabric; access: FI_ bits of how it will be used. */
 CH_MUST_CHECK chorus_status ch_ofi_register(struct ch_endpoint *ep, const void *memory,
                                             size_t bytes, uint64_t access,
                                             struct fid_mr **mr_out);
-/* Close the endpoint, and with it all operations in flight. */
+/* Close the endpoint, and with it all operations in flight; all peers count as failed. */
 void ch_ofi_end(struct ch_endpoint *ep);
-/* The peer can no longer be reached; the first failure is kept. */
+/* Note that the peer can no longer be reached; progress returns the first failure. error: of
+ * libfabric, positive. */
 void ch_ofi_fail(struct ch_endpoint *ep, uint32_t pe, int error, const char *what);
 
 /* post.c: the operations of struct ch_link_ops. */
@@ -139,20 +141,21 @@ chorus_status ch_ofi_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum
 bool ch_ofi_is_sent(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
 bool ch_ofi_is_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
 void ch_ofi_abandon(struct ch_endpoint *ep, uint32_t pe);
-/* Does a provider in software read from the peer, or from any (CH_LINK_ALL)? */
+/* Is a read from the peer, or from any (CH_LINK_ALL), in flight? */
 bool ch_ofi_is_reading(const struct ch_endpoint *ep, uint32_t pe);
-/* Send the collected frames, if they may be sent and the fabric accepts them. */
+/* Send the frames collected for a peer, if they may be sent and the fabric accepts them. */
 void ch_ofi_flush(struct ch_endpoint *ep, uint32_t pe);
-/* Memory for a frame to the peer, with a body; false: there is no room. Replies have their own
- * room. */
+/* Append a frame with a body to the message for the peer. False: there is no room. Replies have
+ * their own room. */
 bool ch_ofi_append(struct ch_ofi_peer *peer, const struct ch_frame *head, const void *body,
                    size_t bytes, bool is_reply);
 
 /* progress.c */
+/* Handle some completions, and send the collected frames to all peers. */
 void ch_ofi_step(struct ch_endpoint *ep);
-/* A transfer is over, or was not begun. */
+/* Free the operation of a transfer that is over, or was not begun. */
 void ch_ofi_release(struct ch_endpoint *ep, struct ch_ofi_op *op);
-/* Post a receive buffer for a message. */
+/* Post the buffer of op to receive a message. */
 void ch_ofi_receive(struct ch_endpoint *ep, struct ch_ofi_op *op);
 
 /* Load libfabric's functions. ERR_UNSUPPORTED: it is not installed. */

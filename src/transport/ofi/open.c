@@ -20,7 +20,8 @@ enum {
     KEY_TRIES = 8, /* random keys, in case that one is in use */
 };
 
-static chorus_status refuse_provider(const char *what, int error)
+/* Fail since the provider cannot be used; error: of libfabric, negative. */
+static chorus_status fail_provider(const char *what, int error)
 {
     return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "libfabric: %s: %s", what, fi_strerror(-error));
 }
@@ -44,8 +45,8 @@ void ch_ofi_fail(struct ch_endpoint *ep, uint32_t pe, int error, const char *wha
 
 /* ---- the provider ---- */
 
-/* Providers that are implemented in software over sockets or memory; the network tcp is
- * faster. */
+/* Is the provider implemented in software, over sockets or memory? The network tcp is faster.
+ */
 static bool is_software(const struct fi_info *info)
 {
     static const char *const names[] = {"tcp", "sockets", "udp", "net", "shm", "sm2", "psm3"};
@@ -61,7 +62,7 @@ static bool is_software(const struct fi_info *info)
     return false;
 }
 
-/* How the keys of memory can be guessed; null: they cannot. */
+/* Returns why the keys of memory can be guessed, possibly in `text`; null: they cannot. */
 static const char *why_guessable(const struct fi_info *info, char text[KEY_TEXT_BYTES])
 {
     if ((info->domain_attr->mr_mode & FI_MR_PROV_KEY) != 0) return "makes its own memory keys";
@@ -89,17 +90,20 @@ chorus_status ch_ofi_check_keys(const struct fi_info *info, const struct ch_opti
                    info->fabric_attr->prov_name, why);
 }
 
+/* Does CHORUS_TRANSPORT name this network? */
 static bool is_wanted_by_name(const struct ch_options *options)
 {
     return options->transport[0] != '^' && strstr(options->transport, "ofi") != NULL;
 }
 
-/* Layered providers may ignore the requested domain. */
+/* Is the provider of the domain that CHORUS_NET names, if any? Layered providers may ignore the
+ * requested one. */
 static bool is_of_domain(const struct fi_info *info, const struct ch_options *options)
 {
     return *options->net == '\0' || strcmp(info->domain_attr->name, options->net) == 0;
 }
 
+/* Create the requirements for a provider; order: FI_ORDER_ bits. Null: no memory. */
 static struct fi_info *make_hints(const struct ch_options *options, uint64_t order)
 {
     struct fi_info *hints = fi_allocinfo();
@@ -118,7 +122,8 @@ static struct fi_info *make_hints(const struct ch_options *options, uint64_t ord
     return hints;
 }
 
-/* The first usable provider; null in *info_out: there is none. */
+/* Find the first usable provider; null in *info_out: there is none. Returns 0, or a negative
+ * error of libfabric. */
 static int find_usable_info(const struct ch_options *options, uint64_t order,
                             struct fi_info **info_out)
 {
@@ -137,6 +142,7 @@ static int find_usable_info(const struct ch_options *options, uint64_t order,
     return 0;
 }
 
+/* Is there a file in the folder? */
 static bool has_entries(const char *folder)
 {
     DIR *dir = opendir(folder);
@@ -148,9 +154,9 @@ static bool has_entries(const char *folder)
     return entry != NULL;
 }
 
-/* Libfabric 1.17 takes 70 ms of a core to look for providers, because one of them reads all
- * symbols of the kernel; without an adapter, the PEs of a large job would spend this time in
- * vain. */
+/* Has this host an adapter for a fabric? Libfabric 1.17 takes 70 ms of a core to look for
+ * providers, because one of them reads all symbols of the kernel; without an adapter, the PEs
+ * of a large job would spend this time in vain. */
 static bool has_adapter(void)
 {
     return has_entries("/sys/class/infiniband") || has_entries("/sys/class/cxi");
@@ -163,7 +169,8 @@ static chorus_status fail_only_sockets(void)
                    "faster; CHORUS_TRANSPORT=ofi uses one of them");
 }
 
-/* Ordered messages are required; messages ordered after writes are preferred. */
+/* Set ep->info to a usable provider. Ordered messages are required; messages ordered after
+ * writes are preferred. */
 static chorus_status find_provider(struct ch_endpoint *ep)
 {
     int error;
@@ -173,7 +180,7 @@ static chorus_status find_provider(struct ch_endpoint *ep)
     error = find_usable_info(ep->terms.options, FI_ORDER_SAS | FI_ORDER_SAW, &ep->info);
     if (ep->info == NULL) error = find_usable_info(ep->terms.options, FI_ORDER_SAS, &ep->info);
     if (error != 0)
-        return refuse_provider(
+        return fail_provider(
             "no provider has reliable datagrams with messages in order and remote "
             "memory access (fi_info lists them)",
             error);
@@ -187,6 +194,7 @@ static chorus_status find_provider(struct ch_endpoint *ep)
     return fail_only_sockets();
 }
 
+/* Open the completion queue, with a descriptor to poll if the provider has one. */
 static chorus_status open_queue(struct ch_endpoint *ep)
 {
     struct fi_cq_attr attr = {.format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_FD};
@@ -199,10 +207,10 @@ static chorus_status open_queue(struct ch_endpoint *ep)
     } else if (fi_control(&ep->cq->fid, FI_GETWAIT, &ep->fd) != 0) {
         ep->fd = -1;
     }
-    return error != 0 ? refuse_provider("cannot open a queue of completions", error)
-                      : CHORUS_OK;
+    return error != 0 ? fail_provider("cannot open a queue of completions", error) : CHORUS_OK;
 }
 
+/* Open the domain, and an endpoint with its queue and addresses. */
 static chorus_status open_fabric(struct ch_endpoint *ep)
 {
     struct fi_av_attr attr = {.type = FI_AV_TABLE, .count = ep->terms.n};
@@ -210,19 +218,19 @@ static chorus_status open_fabric(struct ch_endpoint *ep)
 
     error = fi_fabric(ep->info->fabric_attr, &ep->fabric, NULL);
     if (error == 0) error = fi_domain(ep->fabric, ep->info, &ep->domain, NULL);
-    if (error != 0) return refuse_provider("cannot open the domain", error);
+    if (error != 0) return fail_provider("cannot open the domain", error);
     CH_TRY(open_queue(ep));
     error = fi_av_open(ep->domain, &attr, &ep->av, NULL);
     if (error == 0) error = fi_endpoint(ep->domain, ep->info, &ep->endpoint, NULL);
     if (error == 0) error = fi_ep_bind(ep->endpoint, &ep->cq->fid, FI_TRANSMIT | FI_RECV);
     if (error == 0) error = fi_ep_bind(ep->endpoint, &ep->av->fid, 0);
     if (error == 0) error = fi_enable(ep->endpoint);
-    return error != 0 ? refuse_provider("cannot open an endpoint", error) : CHORUS_OK;
+    return error != 0 ? fail_provider("cannot open an endpoint", error) : CHORUS_OK;
 }
 
 /* ---- memory ---- */
 
-/* Providers that make the keys ignore it. */
+/* Returns a random memory key; providers that make the keys ignore it. */
 static uint64_t make_key(const struct ch_endpoint *ep)
 {
     const size_t bytes = ep->info->domain_attr->mr_key_size;
@@ -300,7 +308,9 @@ static void push_op(struct ch_ofi_op **list, struct ch_ofi_op *op)
     *list = op;
 }
 
-static chorus_status make_ops(struct ch_endpoint *ep)
+/* Allocate the tables of operations and peers, and the buffers of messages; post those for
+ * receiving. */
+static chorus_status make_buffers(struct ch_endpoint *ep)
 {
     enum { MESSAGES = CH_OFI_SENDS + CH_OFI_RECEIVES };
     const size_t bytes = (size_t)MESSAGES * CH_OFI_MESSAGE;
@@ -339,6 +349,7 @@ void ch_ofi_end(struct ch_endpoint *ep)
     }
 }
 
+/* Does a provider in software still read from a peer? */
 static bool is_reading(const struct ch_endpoint *ep)
 {
     return ep->is_software && ep->ops != NULL && ch_ofi_is_reading(ep, CH_LINK_ALL);
@@ -390,7 +401,7 @@ static chorus_status ofi_open(const struct ch_link_terms *terms, struct ch_endpo
     ep->is_ordered = (ep->info->tx_attr->msg_order & FI_ORDER_SAW) != 0;
     ep->is_software = is_software(ep->info);
     CH_TRY_GOTO(st, open_fabric(ep), out_close);
-    CH_TRY_GOTO(st, make_ops(ep), out_close);
+    CH_TRY_GOTO(st, make_buffers(ep), out_close);
     *ep_out = ep;
     return CHORUS_OK;
 
@@ -416,7 +427,8 @@ static void ofi_card(const struct ch_endpoint *ep, char card_out[CH_LINK_ADDRESS
     memcpy(card_out, &card, sizeof(card));
 }
 
-/* The token of messages from one PE to another, which no other user of the fabric knows. */
+/* Compute the token of messages from one PE to another, which no other user of the fabric
+ * knows. */
 static void make_token(const struct ch_endpoint *ep, uint32_t from, uint32_t to,
                        unsigned char *token_out)
 {
@@ -456,7 +468,8 @@ static chorus_status ofi_progress(struct ch_endpoint *ep, bool *moved_out)
     return CH_FAIL(ep->status, "%s", ep->why);
 }
 
-/* There may be completions already that the descriptor will not announce. */
+/* There may be completions already that the descriptor will not announce: then it is not
+ * returned. */
 static int ofi_watch(struct ch_endpoint *ep)
 {
     struct fid *queue = &ep->cq->fid;

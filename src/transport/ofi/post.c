@@ -11,8 +11,9 @@ enum { STEPS_PER_YIELD = 16 };
 
 /* ---- room ---- */
 
-/* After a step of a wait for room: does the wait continue? It ends if the job ends, or if a
- * peer accepts nothing. */
+/* Make progress once in a wait for room; `steps`: how often so far; *start_ns, at first 0, is
+ * set to the start of the wait. False: the wait ends, since the peer has failed, accepts
+ * nothing, or the job ends. */
 static bool step_while_waiting(struct ch_endpoint *ep, uint32_t pe, uint32_t steps,
                                uint64_t *start_ns)
 {
@@ -75,12 +76,13 @@ void ch_ofi_flush(struct ch_endpoint *ep, uint32_t pe)
     peer->n_out = sizeof(header);
 }
 
+/* Have as many requests as are allowed at a time no reply yet? */
 static bool is_pending_full(const struct ch_ofi_peer *peer)
 {
     return peer->end_pending - peer->first_pending == CH_OFI_PENDING;
 }
 
-/* A frame, once there is room. False: the peer has failed. */
+/* Append a frame for an operation of ctx, after a wait for room. False: the peer has failed. */
 static bool post_frame(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
                        const struct ch_frame *head, const void *body, size_t bytes)
 {
@@ -98,7 +100,8 @@ static bool post_frame(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
     return true;
 }
 
-/* The last frame's reply will be stored at dst; it also confirms all earlier frames. */
+/* Note that the last frame's reply is to be stored at dst, or (null) only awaited; it also
+ * confirms all earlier frames. */
 static void add_pending_reply(struct ch_ofi_peer *peer, void *dst)
 {
     peer->pending[peer->end_pending++ % CH_OFI_PENDING] =
@@ -106,6 +109,7 @@ static void add_pending_reply(struct ch_ofi_peer *peer, void *dst)
     peer->asked = peer->posted;
 }
 
+/* Post a frame that stores a word, and send it with those before it. */
 static void post_word(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, uint64_t *word,
                       uint64_t value)
 {
@@ -135,6 +139,8 @@ chorus_status ch_ofi_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum
 /* ---- reads and writes ---- */
 
 /*
+ * Let op transfer a copy in place of `memory`, which is set to the copy. False: no memory.
+ *
  * An operation that was given up must not use memory of the caller. Few providers can cancel a
  * read or a write, so the endpoint is closed. Providers in software may fail in that (that of
  * libfabric 1.17 for TCP does, if part of what it reads has arrived), and may load and store
@@ -154,10 +160,10 @@ static bool make_copy(struct ch_ofi_op *op, struct iovec *memory, bool is_put)
     return true;
 }
 
-/* The fabric's descriptor for memory at this PE: that of a part, or one registered for the
- * operation. */
-static chorus_status describe_memory(struct ch_endpoint *ep, struct ch_ofi_op *op, void *memory,
-                                     size_t bytes, void **desc_out)
+/* Set *desc_out to the fabric's descriptor for memory at this PE: that of a part, or one
+ * registered for the operation; null: the fabric needs none. */
+static chorus_status get_descriptor(struct ch_endpoint *ep, struct ch_ofi_op *op, void *memory,
+                                    size_t bytes, void **desc_out)
 {
     const struct ch_part *part = ch_parts_find(&ep->parts, (uintptr_t)memory);
 
@@ -172,6 +178,8 @@ static chorus_status describe_memory(struct ch_endpoint *ep, struct ch_ofi_op *o
     return CHORUS_OK;
 }
 
+/* Take a free operation for a transfer, after a wait if there is none. Null: the peer has
+ * failed. */
 static struct ch_ofi_op *wait_for_bulk_op(struct ch_endpoint *ep, uint32_t pe)
 {
     struct ch_ofi_op *op;
@@ -184,7 +192,8 @@ static struct ch_ofi_op *wait_for_bulk_op(struct ch_endpoint *ep, uint32_t pe)
     return op;
 }
 
-/* One transfer, within one part of the peer's memory. */
+/* Begin one transfer, within one part of the peer's memory. Returns 0, or a negative error of
+ * libfabric. */
 static ssize_t begin_bulk(struct ch_endpoint *ep, struct ch_ofi_op *op,
                           const struct ch_part *part, uintptr_t there,
                           const struct iovec *memory, void *desc, bool is_put)
@@ -208,7 +217,8 @@ static ssize_t begin_bulk(struct ch_endpoint *ep, struct ch_ofi_op *op,
     return fi_readmsg(ep->endpoint, &message, FI_COMPLETION);
 }
 
-/* Post a transfer. False: it was not posted. */
+/* Begin a transfer, after a wait if the fabric is busy. False: it was not begun, and the peer
+ * has failed. */
 static bool post_bulk(struct ch_endpoint *ep, struct ch_ofi_op *op, const struct ch_part *part,
                       uintptr_t there, struct iovec memory, bool is_put)
 {
@@ -221,7 +231,7 @@ static bool post_bulk(struct ch_endpoint *ep, struct ch_ofi_op *op, const struct
         ch_ofi_fail(ep, pe, FI_ENOMEM, "there is no memory for a copy");
         return false;
     }
-    if (describe_memory(ep, op, memory.iov_base, memory.iov_len, &desc) != CHORUS_OK) {
+    if (get_descriptor(ep, op, memory.iov_base, memory.iov_len, &desc) != CHORUS_OK) {
         ch_ofi_fail(ep, pe, FI_ENOMEM, "memory cannot be registered");
         return false;
     }
@@ -234,6 +244,7 @@ static bool post_bulk(struct ch_endpoint *ep, struct ch_ofi_op *op, const struct
     return error == 0;
 }
 
+/* Post and count one transfer of ctx, within one part of the peer's memory. */
 static void start_bulk(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
                        const struct ch_part *part, uintptr_t there, struct iovec memory,
                        bool is_put)
@@ -255,7 +266,8 @@ static void start_bulk(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
     ep->has_moved = true;
 }
 
-/* The whole operation, divided at the parts of the peer's memory. */
+/* Post the transfers of a whole put or get, which is divided at the parts of the peer's memory.
+ */
 static void transfer(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, uintptr_t there,
                      void *memory, size_t bytes, bool is_put)
 {
@@ -323,12 +335,15 @@ chorus_status ch_ofi_get(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, void
 
 /* ---- completion ---- */
 
+/* May the sources of what ctx posted to pe change? Sends frames first. */
 static bool is_sent(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
     ch_ofi_flush(ep, pe);
     return ep->peers[pe].bulks_of[false][ch_link_counter_of(ctx, CH_OFI_CTXS)] == 0;
 }
 
+/* Has what ctx posted to pe taken effect? If not, requests a reply, unless one is requested
+ * already. */
 static bool is_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
     const struct ch_frame head = {.kind = CH_FRAME_ASK};
@@ -346,25 +361,27 @@ static bool is_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 
 typedef bool (*is_over_fn)(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
 
-static bool is_over(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, is_over_fn what)
+/* Does is_over hold for pe, or for all PEs (CH_LINK_ALL)? Never after a failure. */
+static bool holds_for_peers(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
+                            is_over_fn is_over)
 {
     bool over = true;
     const uint32_t lo = pe == CH_LINK_ALL ? 0 : pe,
                    hi = pe == CH_LINK_ALL ? ep->terms.n : pe + 1;
 
     for (uint32_t i = lo; i < hi; i++)
-        over &= what(ep, ctx, i);
+        over &= is_over(ep, ctx, i);
     return over && ep->status == CHORUS_OK;
 }
 
 bool ch_ofi_is_sent(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
-    return is_over(ep, ctx, pe, is_sent);
+    return holds_for_peers(ep, ctx, pe, is_sent);
 }
 
 bool ch_ofi_is_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
-    return is_over(ep, ctx, pe, is_done);
+    return holds_for_peers(ep, ctx, pe, is_done);
 }
 
 bool ch_ofi_is_reading(const struct ch_endpoint *ep, uint32_t pe)
@@ -374,7 +391,8 @@ bool ch_ofi_is_reading(const struct ch_endpoint *ep, uint32_t pe)
     return false;
 }
 
-/* Will memory of the caller be read or written? Sources of short puts were copied. */
+/* Will memory of the caller be read or written for operations with pe? Sources of short puts
+ * were copied. */
 static bool uses_memory(const struct ch_endpoint *ep, uint32_t pe)
 {
     const struct ch_ofi_peer *peer = &ep->peers[pe];
@@ -384,7 +402,8 @@ static bool uses_memory(const struct ch_endpoint *ep, uint32_t pe)
     return ep->is_software ? ch_ofi_is_reading(ep, pe) : peer->bulks != 0;
 }
 
-/* Replies to a failed peer are ignored. With the endpoint, all peers are lost. */
+/* Fail the peer if its operations use memory of the caller: its replies are then ignored. If
+ * the fabric itself uses the memory, the endpoint is closed, and all peers are lost. */
 void ch_ofi_abandon(struct ch_endpoint *ep, uint32_t pe)
 {
     if (!uses_memory(ep, pe)) return;

@@ -20,7 +20,8 @@ void ch_ofi_receive(struct ch_endpoint *ep, struct ch_ofi_op *op)
     if (error != 0) ch_ofi_fail(ep, ep->terms.me, (int)-error, "cannot receive");
 }
 
-/* Bytes of the first frame, of `bytes`; 0: it is incomplete, or not allowed. */
+/* Execute the first frame at `at`, where there are `bytes`. Returns its bytes; 0: it is
+ * incomplete, or not allowed. */
 static size_t serve_frame(struct ch_endpoint *ep, uint32_t from, const char *at, size_t bytes)
 {
     struct ch_frame head, reply = {.kind = CH_FRAME_REPLY};
@@ -67,8 +68,8 @@ static size_t serve_frame(struct ch_endpoint *ep, uint32_t from, const char *at,
     }
 }
 
-/* Messages of unknown senders are ignored; after an invalid message, a PE of the job
- * counts as failed. */
+/* Execute the frames of a message. Messages of unknown senders are ignored; after an invalid
+ * message, a PE of the job counts as failed. */
 static void serve_message(struct ch_endpoint *ep, const char *message, size_t bytes)
 {
     struct ch_ofi_header header;
@@ -104,7 +105,8 @@ void ch_ofi_release(struct ch_endpoint *ep, struct ch_ofi_op *op)
     ep->free_bulks = op;
 }
 
-static void complete(struct ch_endpoint *ep, struct ch_ofi_op *op, size_t bytes)
+/* Handle the completion of an operation; bytes: of a received message. */
+static void handle_completion(struct ch_endpoint *ep, struct ch_ofi_op *op, size_t bytes)
 {
     ep->has_moved = true;
     if (op->kind == CH_OFI_RECEIVE) {
@@ -122,7 +124,9 @@ static void complete(struct ch_endpoint *ep, struct ch_ofi_op *op, size_t bytes)
     }
 }
 
-static void complete_failed(struct ch_endpoint *ep)
+/* Handle the completion of an operation that has failed: so has its peer, unless a received
+ * message was too long. */
+static void handle_failed_completion(struct ch_endpoint *ep)
 {
     struct fi_cq_err_entry entry = {0};
     struct ch_ofi_op *op;
@@ -139,7 +143,7 @@ static void complete_failed(struct ch_endpoint *ep)
     ch_ofi_fail(ep, op->pe, entry.err,
                 op->kind == CH_OFI_SEND ? "a message was not delivered" : "a transfer failed");
     op->dst = NULL;
-    complete(ep, op, 0);
+    handle_completion(ep, op, 0);
 }
 
 void ch_ofi_step(struct ch_endpoint *ep)
@@ -149,9 +153,9 @@ void ch_ofi_step(struct ch_endpoint *ep)
 
     if (ep->endpoint == NULL) return;
     n = fi_cq_read(ep->cq, entries, COMPLETIONS);
-    if (n == -FI_EAVAIL) complete_failed(ep);
+    if (n == -FI_EAVAIL) handle_failed_completion(ep);
     for (ssize_t i = 0; i < n; i++)
-        complete(ep, entries[i].op_context, entries[i].len);
+        handle_completion(ep, entries[i].op_context, entries[i].len);
     for (uint32_t pe = 0; pe < ep->terms.n; pe++)
         ch_ofi_flush(ep, pe);
 }

@@ -36,6 +36,7 @@ static const char magic[8] = "chorus\n";
 
 /* ---- addresses of this host ---- */
 
+/* Returns the number of bits that a netmask selects. */
 static uint8_t prefix_of(const void *mask, size_t bytes)
 {
     uint8_t bits = 0;
@@ -45,7 +46,7 @@ static uint8_t prefix_of(const void *mask, size_t bytes)
     return bits;
 }
 
-/* False: not an address that a peer could use. */
+/* Get the address of an interface. False: it has none that a peer could use. */
 static bool address_of(const struct ifaddrs *each, struct ch_tcp_address *out)
 {
     const union ch_tcp_sockaddr *addr = (const void *)each->ifa_addr;
@@ -76,7 +77,9 @@ struct choice {
     bool is_loopback;
 };
 
-static bool is_listen(const struct ch_tcp_address *address, const unsigned char listen[16])
+/* Is this the address `listen`, in which IPv4 is mapped into IPv6? */
+static bool is_listen_address(const struct ch_tcp_address *address,
+                              const unsigned char listen[16])
 {
     static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
 
@@ -85,14 +88,16 @@ static bool is_listen(const struct ch_tcp_address *address, const unsigned char 
            memcmp(address->bytes, listen + sizeof(mapped), 4) == 0;
 }
 
+/* Does the choice include this address, which is of the interface `each`? */
 static bool is_chosen(const struct choice *choice, const struct ifaddrs *each,
                       const struct ch_tcp_address *address)
 {
     if (*choice->interface != '\0') return strcmp(choice->interface, each->ifa_name) == 0;
-    if (choice->listen != NULL) return is_listen(address, choice->listen);
+    if (choice->listen != NULL) return is_listen_address(address, choice->listen);
     return ((each->ifa_flags & IFF_LOOPBACK) != 0) == choice->is_loopback;
 }
 
+/* Add the addresses of this host that the choice includes, with their interfaces. */
 static void collect_addresses(const struct ifaddrs *all, const struct choice *choice,
                               struct ch_tcp_hosts *out)
 {
@@ -107,7 +112,7 @@ static void collect_addresses(const struct ifaddrs *all, const struct choice *ch
     }
 }
 
-/* Is it in this list, in which each name follows a space? */
+/* Is the name in this list, in which each name follows a space? */
 static bool has_word(const char *names, const char *name)
 {
     const size_t length = strlen(name);
@@ -118,7 +123,8 @@ static bool has_word(const char *names, const char *name)
     return false;
 }
 
-static chorus_status refuse_interface(const struct ifaddrs *all, const char *interface)
+/* Fail since `interface` has no address, or (if it is "") this host has none. */
+static chorus_status fail_no_address(const struct ifaddrs *all, const char *interface)
 {
     char names[NAMES_BYTES] = "";
     struct ch_tcp_address address;
@@ -153,7 +159,7 @@ chorus_status ch_tcp_addresses_find(const char *interface, const unsigned char l
         collect_addresses(all, &choices[i], out);
         out->is_chosen = i == 0;
     }
-    if (out->card.n == 0) st = refuse_interface(all, interface);
+    if (out->card.n == 0) st = fail_no_address(all, interface);
     freeifaddrs(all);
     return st;
 }
@@ -170,6 +176,7 @@ static bool are_in_one_net(const struct ch_tcp_address *a, const struct ch_tcp_a
     return true;
 }
 
+/* Is the address in a network of this host? */
 static bool is_in_own_net(const struct ch_tcp_hosts *own, const struct ch_tcp_address *address)
 {
     for (uint32_t i = 0; i < own->card.n; i++)
@@ -232,8 +239,8 @@ void ch_tcp_peer_text(int fd, char text_out[CH_TCP_ADDRESS_TEXT])
     (void)snprintf(text_out, CH_TCP_ADDRESS_TEXT, "%s port %u", name, port);
 }
 
-/* The bytes of the address, also of an IPv4 address that is mapped into IPv6. */
-static bool is_same(const struct ch_tcp_address *own, const union ch_tcp_sockaddr *addr)
+/* Is `addr`, which may be an IPv4 address that is mapped into IPv6, the address `own`? */
+static bool is_same_address(const struct ch_tcp_address *own, const union ch_tcp_sockaddr *addr)
 {
     if (addr->any.sa_family == AF_INET)
         return !own->is_v6 && memcmp(own->bytes, &addr->v4.sin_addr, 4) == 0;
@@ -249,20 +256,20 @@ const char *ch_tcp_interface_of(const struct ch_tcp_hosts *own, int fd)
 
     if (getsockname(fd, &addr.any, &bytes) != 0) return "";
     for (uint32_t i = 0; i < own->card.n; i++)
-        if (is_same(&own->card.addresses[i], &addr)) return own->interfaces[i];
+        if (is_same_address(&own->card.addresses[i], &addr)) return own->interfaces[i];
     return "";
 }
 
 /* ---- sockets ---- */
 
 /*
- * Collectives send bursts with pauses between them, over links whose round trips take
- * microseconds. The estimates of bbr take these for slow links, and cubic ends its slow start
- * far too early: with messages of 64 KiB and more, reno was three times as fast
- * (docs/design/transport.md). If a site has chosen any other algorithm, such as dctcp, it has
- * chosen it for such links, and it is kept. A connection that has begun with bbr continues to
- * send at a measured rate after a change to reno, so the algorithm is set before: for accepted
- * connections, on the listening socket.
+ * Let the socket use reno in place of bbr or cubic. Collectives send bursts with pauses between
+ * them, over links whose round trips take microseconds. The estimates of bbr take these for
+ * slow links, and cubic ends its slow start far too early: with messages of 64 KiB and more,
+ * reno was three times as fast (docs/design/transport.md). If a site has chosen any other
+ * algorithm, such as dctcp, it has chosen it for such links, and it is kept. A connection that
+ * has begun with bbr continues to send at a measured rate after a change to reno, so the
+ * algorithm is set before: for accepted connections, on the listening socket.
  */
 static void choose_congestion(int fd)
 {
@@ -307,10 +314,11 @@ void ch_tcp_socket_prepare(struct ch_endpoint *ep, int fd)
 
 /* ---- the handshake ---- */
 
-/* A MAC of one kind of message (`role`) between these two nonces. */
-static void mac_make(unsigned char *mac_out, const unsigned char *secret, const char *role,
-                     const struct ch_tcp_nonce *accepts, const struct ch_tcp_nonce *dials,
-                     const uint32_t said[4])
+/* Compute the MAC of one kind of message (`role`) with the members `said`, between a side that
+ * accepts and one that dials, with these nonces. */
+static void compute_mac(unsigned char *mac_out, const unsigned char *secret, const char *role,
+                        const struct ch_tcp_nonce *accepts, const struct ch_tcp_nonce *dials,
+                        const uint32_t said[4])
 {
     crypto_generichash_state state;
 
@@ -322,21 +330,24 @@ static void mac_make(unsigned char *mac_out, const unsigned char *secret, const 
     (void)crypto_generichash_final(&state, mac_out, CH_TCP_MAC_BYTES);
 }
 
-static void hello_mac(unsigned char *mac_out, const struct ch_tcp_hello *hello,
-                      const unsigned char *secret, const struct ch_tcp_nonce *accepts)
+/* Compute the MAC of a hello; accepts: the nonce of the challenge that it answers. */
+static void compute_hello_mac(unsigned char *mac_out, const struct ch_tcp_hello *hello,
+                              const unsigned char *secret, const struct ch_tcp_nonce *accepts)
 {
     const uint32_t said[4] = {hello->from, hello->to, hello->n, hello->channel};
 
-    mac_make(mac_out, secret, "chorus tcp hello", accepts, &hello->nonce, said);
+    compute_mac(mac_out, secret, "chorus tcp hello", accepts, &hello->nonce, said);
 }
 
-static void answer_mac(unsigned char *mac_out, const struct ch_tcp_answer *answer,
-                       const unsigned char *secret, const struct ch_tcp_nonce *accepts,
-                       const struct ch_tcp_nonce *dials)
+/* Compute the MAC of an answer; accepts, dials: the nonces of the challenge and of the hello.
+ */
+static void compute_answer_mac(unsigned char *mac_out, const struct ch_tcp_answer *answer,
+                               const unsigned char *secret, const struct ch_tcp_nonce *accepts,
+                               const struct ch_tcp_nonce *dials)
 {
     const uint32_t said[4] = {answer->verdict, answer->zero, 0, 0};
 
-    mac_make(mac_out, secret, "chorus tcp answer", accepts, dials, said);
+    compute_mac(mac_out, secret, "chorus tcp answer", accepts, dials, said);
 }
 
 void ch_tcp_challenge_make(struct ch_tcp_challenge *out)
@@ -362,7 +373,7 @@ void ch_tcp_hello_make(struct ch_tcp_hello *hello, const unsigned char *secret,
 {
     memcpy(hello->magic, magic, sizeof(magic));
     randombytes_buf(hello->nonce.bytes, sizeof(hello->nonce.bytes));
-    hello_mac(hello->mac, hello, secret, theirs);
+    compute_hello_mac(hello->mac, hello, secret, theirs);
 }
 
 bool ch_tcp_hello_is_valid(const struct ch_tcp_hello *hello, const unsigned char *secret,
@@ -370,7 +381,7 @@ bool ch_tcp_hello_is_valid(const struct ch_tcp_hello *hello, const unsigned char
 {
     unsigned char mac[CH_TCP_MAC_BYTES];
 
-    hello_mac(mac, hello, secret, mine);
+    compute_hello_mac(mac, hello, secret, mine);
     return memcmp(hello->magic, magic, sizeof(magic)) == 0 &&
            sodium_memcmp(mac, hello->mac, sizeof(mac)) == 0;
 }
@@ -379,7 +390,7 @@ void ch_tcp_answer_make(struct ch_tcp_answer *answer, const unsigned char *secre
                         const struct ch_tcp_nonce *mine, const struct ch_tcp_nonce *theirs)
 {
     answer->zero = 0;
-    answer_mac(answer->mac, answer, secret, mine, theirs);
+    compute_answer_mac(answer->mac, answer, secret, mine, theirs);
 }
 
 bool ch_tcp_answer_is_valid(const struct ch_tcp_answer *answer, const unsigned char *secret,
@@ -387,6 +398,6 @@ bool ch_tcp_answer_is_valid(const struct ch_tcp_answer *answer, const unsigned c
 {
     unsigned char mac[CH_TCP_MAC_BYTES];
 
-    answer_mac(mac, answer, secret, theirs, mine);
+    compute_answer_mac(mac, answer, secret, theirs, mine);
     return sodium_memcmp(mac, answer->mac, sizeof(mac)) == 0;
 }

@@ -40,8 +40,8 @@ enum {
 
 /* ---- their number ---- */
 
-/* Channels use at most half of the descriptors, so that a job that works without channels
- * works with them, too. */
+/* Returns `count`, or fewer channels: they use at most half of the descriptors, so that a job
+ * that works without channels works with them, too. */
 static uint32_t limit_by_descriptors(const struct ch_endpoint *ep, uint32_t count)
 {
     struct rlimit files;
@@ -69,7 +69,7 @@ uint32_t ch_tcp_channels_choose(const struct ch_endpoint *ep)
 
 /* ---- parts ---- */
 
-/* Bytes of each part but the first. */
+/* Returns the bytes of each part but the first. */
 static size_t bytes_of_other_parts(size_t bytes, uint32_t parts)
 {
     return bytes / parts / PART_UNIT * PART_UNIT;
@@ -85,6 +85,7 @@ bool ch_tcp_may_divide(const struct ch_tcp_link *link, uint64_t bytes, uint32_t 
     return link->is_wide && parts == link->n_channels + 1 && bytes >= CH_TCP_STRIPE;
 }
 
+/* Can each channel of the link take one more part to send? */
 static bool has_room(const struct ch_tcp_link *link)
 {
     for (uint32_t i = 0; i < link->n_channels; i++) {
@@ -191,7 +192,7 @@ bool ch_tcp_channels_sent(const struct ch_tcp_link *link, uint64_t count)
 
 /* ---- failures and end ---- */
 
-/* 0: no channel of the link has failed. */
+/* Returns the error of a channel of the link that has failed; 0: none has. */
 static int first_error(const struct ch_tcp_link *link)
 {
     int error = 0;
@@ -254,12 +255,13 @@ void ch_tcp_channels_stop(struct ch_endpoint *ep)
 
 /* ---- opening ---- */
 
+/* Returns the word by which epoll names a connecting channel, see ch_tcp_watch. */
 static uint64_t watch_word(const struct ch_tcp_link *link, uint32_t channel)
 {
     return ch_tcp_watch_word(CH_TCP_WATCH_CHANNEL, link->pe * CH_TCP_PARTS_MAX + channel);
 }
 
-/* The eventfd by which threads of channels wake the network. */
+/* Open the eventfd by which threads of channels wake the network, if it is not open. */
 static bool open_wake(struct ch_endpoint *ep)
 {
     if (ep->wake.fd >= 0) return true;
@@ -269,7 +271,8 @@ static bool open_wake(struct ch_endpoint *ep)
     return true;
 }
 
-/* Memory and threads for the channels of a link. False: there are not enough. */
+/* Allocate the channels of a link, and start threads for them, at the first call. False: there
+ * is not enough memory, or no descriptor or thread. */
 static bool alloc_channels(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     if (link->channels != NULL) return true;
@@ -289,7 +292,7 @@ static bool alloc_channels(struct ch_endpoint *ep, struct ch_tcp_link *link)
     return link->channels != NULL;
 }
 
-/* All channels are open, or (0) none will be. */
+/* Inform the peer that all `count` channels of the link are open, or (0) that none will be. */
 static void announce_channels(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t count)
 {
     struct ch_tcp_slot *slot = ch_tcp_slot_for_reply(link);
@@ -303,7 +306,9 @@ static void announce_channels(struct ch_endpoint *ep, struct ch_tcp_link *link, 
     ch_tcp_flush(ep, link);
 }
 
-static void give_up(struct ch_endpoint *ep, struct ch_tcp_link *link, const char *why)
+/* Close all channels of the link, which continues without them; `why`: one could not be opened.
+ */
+static void give_up_channels(struct ch_endpoint *ep, struct ch_tcp_link *link, const char *why)
 {
     CH_LOG(INFO, "tcp: one connection to PE %u must do; a further one failed: %s", link->pe,
            why);
@@ -311,6 +316,8 @@ static void give_up(struct ch_endpoint *ep, struct ch_tcp_link *link, const char
     announce_channels(ep, link, 0);
 }
 
+/* Make the socket of a handshake that has succeeded that of the link's channel i, and let its
+ * thread serve it. */
 static void open_channel(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t i,
                          struct ch_tcp_call *call)
 {
@@ -324,6 +331,7 @@ static void open_channel(struct ch_endpoint *ep, struct ch_tcp_link *link, uint3
 
 /* ---- connecting ---- */
 
+/* Begin to connect the link's channel i, at the address that the link uses. */
 static void connect_channel(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t i)
 {
     const struct ch_tcp_card *card = &ep->cards[link->pe];
@@ -335,7 +343,7 @@ static void connect_channel(struct ch_endpoint *ep, struct ch_tcp_link *link, ui
     if (ch_tcp_address_pick(ep->addresses, card, link->dial.at, &address))
         fd = ch_tcp_connect_to(ep, &address, card->port);
     if (fd < 0) {
-        give_up(ep, link, strerror(errno));
+        give_up_channels(ep, link, strerror(errno));
         return;
     }
     ch_tcp_call_begin(call, fd, WIDEN_NS);
@@ -348,24 +356,27 @@ void ch_tcp_widen_begin(struct ch_endpoint *ep, struct ch_tcp_link *link)
     if (link->n_channels == 0) return;
     link->is_widening = true;
     ep->n_calls++;
-    if (!alloc_channels(ep, link)) give_up(ep, link, "no memory, descriptor or thread is left");
+    if (!alloc_channels(ep, link))
+        give_up_channels(ep, link, "no memory, descriptor or thread is left");
     for (uint32_t i = 0; i < link->n_channels; i++)
         connect_channel(ep, link, i); /* there are none after a failure */
 }
 
-static bool is_connected(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t i)
+/* Has TCP connected channel i? If that has failed, all channels are given up. */
+static bool check_connected(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t i)
 {
     struct ch_tcp_call *call = &link->channels[i].call;
     int is_now;
 
     if (call->is_connected) return true;
     is_now = ch_tcp_call_connected(call);
-    if (is_now < 0) give_up(ep, link, strerror(errno));
+    if (is_now < 0) give_up_channels(ep, link, strerror(errno));
     if (is_now <= 0) return false;
     ch_tcp_watch(ep, call->fd, watch_word(link, i), EPOLLOUT, EPOLLIN);
     return true;
 }
 
+/* The challenge has arrived: send the hello. */
 static void say_hello(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t i)
 {
     struct ch_tcp_call *call = &link->channels[i].call;
@@ -379,9 +390,11 @@ static void say_hello(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t
     call->mine = hello.nonce;
     call->has_said = ch_tcp_challenge_fault(&challenge) == NULL &&
                      ch_tcp_call_send(call, &hello, sizeof(hello));
-    if (!call->has_said) give_up(ep, link, "the peer made no handshake");
+    if (!call->has_said) give_up_channels(ep, link, "the peer made no handshake");
 }
 
+/* The answer to the hello has arrived: if it is a welcome, channel i is open. After the last
+ * one the peer is informed. */
 static void handle_answer(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t i)
 {
     struct ch_tcp_call *call = &link->channels[i].call;
@@ -390,9 +403,10 @@ static void handle_answer(struct ch_endpoint *ep, struct ch_tcp_link *link, uint
     memcpy(&answer, call->in, sizeof(answer));
     if (!ch_tcp_answer_is_valid(&answer, ep->terms.secret, &call->mine, &call->theirs) ||
         answer.verdict != CH_TCP_WELCOME) {
-        give_up(ep, link,
-                answer.verdict == CH_TCP_FULL ? "the peer has no descriptor or thread for it"
-                                              : "the peer refused it");
+        give_up_channels(ep, link,
+                         answer.verdict == CH_TCP_FULL
+                             ? "the peer has no descriptor or thread for it"
+                             : "the peer refused it");
         return;
     }
     open_channel(ep, link, i, call);
@@ -407,7 +421,7 @@ static void handle_answer(struct ch_endpoint *ep, struct ch_tcp_link *link, uint
 void ch_tcp_widen_step(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t i)
 {
     while (i < link->n_channels && link->channels[i].call.fd >= 0 &&
-           is_connected(ep, link, i)) {
+           check_connected(ep, link, i)) {
         struct ch_tcp_call *call = &link->channels[i].call;
         const bool has_said = call->has_said;
         const int is_here = ch_tcp_call_read(call, has_said ? sizeof(struct ch_tcp_answer)
@@ -415,7 +429,7 @@ void ch_tcp_widen_step(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_
 
         if (is_here == 0) return;
         if (is_here < 0)
-            give_up(ep, link, errno != 0 ? strerror(errno) : "it was closed");
+            give_up_channels(ep, link, errno != 0 ? strerror(errno) : "it was closed");
         else if (has_said)
             handle_answer(ep, link, i);
         else
@@ -430,7 +444,7 @@ void ch_tcp_widen_check(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64
 
         if (call->fd < 0 || now_ns <= call->deadline_ns) continue;
         ch_tcp_widen_step(ep, link, i); /* this PE itself may have been stopped */
-        if (link->is_widening && call->fd >= 0) give_up(ep, link, "no answer in time");
+        if (link->is_widening && call->fd >= 0) give_up_channels(ep, link, "no answer in time");
     }
 }
 

@@ -62,7 +62,7 @@ static bool listen_at(struct ch_endpoint *ep, const union ch_tcp_sockaddr *addr,
     return bind(fd, &addr->any, bytes) == 0 && listen(fd, BACKLOG) == 0;
 }
 
-/* The port of the first socket; 0: there is none. */
+/* Returns the port of the first listening socket; 0: there is none. */
 static uint16_t port_of(const struct ch_endpoint *ep)
 {
     union ch_tcp_sockaddr addr = {.v6 = {0}};
@@ -72,6 +72,7 @@ static uint16_t port_of(const struct ch_endpoint *ep)
     return ntohs(addr.any.sa_family == AF_INET ? addr.v4.sin_port : addr.v6.sin6_port);
 }
 
+/* Listen at all addresses of this host. False: errno is the reason. */
 static bool listen_everywhere(struct ch_endpoint *ep)
 {
     const union ch_tcp_sockaddr six = {.v6 = {.sin6_family = AF_INET6}};
@@ -84,7 +85,8 @@ static bool listen_everywhere(struct ch_endpoint *ep)
     return listen_at(ep, &four, sizeof(four.v4));
 }
 
-/* One port at all of the PE's addresses; another program may have it at some. */
+/* Listen with one port at all of the PE's addresses; if another program has it at one of them,
+ * try another port. False: errno is the reason. */
 static bool listen_chosen(struct ch_endpoint *ep)
 {
     const struct ch_tcp_card *card = &ep->addresses->card;
@@ -163,7 +165,7 @@ bool ch_tcp_call_send(const struct ch_tcp_call *call, const void *message, size_
     return send(call->fd, message, bytes, MSG_NOSIGNAL) == (ssize_t)bytes;
 }
 
-/* The accepted connection becomes that of its link. */
+/* Make the socket of a handshake that has succeeded that of its link, which is then up. */
 static void set_up_link(struct ch_endpoint *ep, struct ch_tcp_link *link,
                         struct ch_tcp_call *call)
 {
@@ -189,8 +191,8 @@ static void set_up_link(struct ch_endpoint *ep, struct ch_tcp_link *link,
 
 /* ---- connecting ---- */
 
-/* Connect from the interface that the user named; otherwise the system's routing table chooses
- * one. */
+/* Bind the socket to the interface that the user named, if any; otherwise the system's routing
+ * table chooses one. False: errno is the reason. */
 static bool bind_to_interface(const struct ch_endpoint *ep, int fd, bool is_v6)
 {
     const struct ch_tcp_card *own = &ep->addresses->card;
@@ -225,7 +227,7 @@ int ch_tcp_connect_to(struct ch_endpoint *ep, const struct ch_tcp_address *addre
     return -1;
 }
 
-/* Record why an address failed. */
+/* Record why the address could not be used, and go on to the next. */
 static void note_failure(struct ch_endpoint *ep, struct ch_tcp_link *link, const char *why)
 {
     const size_t used = strlen(link->tried);
@@ -241,7 +243,6 @@ static void note_failure(struct ch_endpoint *ep, struct ch_tcp_link *link, const
     link->dial.n_again = 0;
 }
 
-/* Beginning with link->dial.at, the first address to which a socket can begin to connect. */
 void ch_tcp_dial(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     const struct ch_tcp_card *card = &ep->cards[link->pe];
@@ -263,14 +264,15 @@ void ch_tcp_dial(struct ch_endpoint *ep, struct ch_tcp_link *link)
                 card->port, link->tried);
 }
 
+/* Record why the address could not be used, and dial the next. */
 static void dial_next_address(struct ch_endpoint *ep, struct ch_tcp_link *link, const char *why)
 {
     note_failure(ep, link, why);
     ch_tcp_dial(ep, link);
 }
 
-/* The other end closed the connection before it received a hello: a PE to which many others
- * connect at once closes the oldest connections. */
+/* Dial the same address again, since the other end closed the connection before it received a
+ * hello: a PE to which many others connect at once closes the oldest connections. */
 static void dial_again(struct ch_endpoint *ep, struct ch_tcp_link *link, int error)
 {
     const char *const why = error != 0 ? strerror(error) : "it closed the connection";
@@ -283,8 +285,9 @@ static void dial_again(struct ch_endpoint *ep, struct ch_tcp_link *link, int err
     ch_tcp_dial(ep, link);
 }
 
-/* Has TCP connected? Then the other end has the time limit of any wait. */
-static bool is_connected(struct ch_endpoint *ep, struct ch_tcp_link *link)
+/* Has TCP connected? Then the other end has the time limit of any wait. If TCP has failed, the
+ * next address is dialled. */
+static bool check_connected(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     const uint64_t timeout = ep->terms.options->timeout_ns;
     struct ch_tcp_call *call = &link->dial;
@@ -321,6 +324,8 @@ static void say_hello(struct ch_endpoint *ep, struct ch_tcp_link *link)
     }
 }
 
+/* The answer to the hello has arrived: use the connection, wait for that of the peer, or dial
+ * the next address. */
 static void handle_answer(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     struct ch_tcp_call *call = &link->dial;
@@ -344,7 +349,7 @@ void ch_tcp_dial_step(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     struct ch_tcp_call *call = &link->dial;
 
-    while (link->state == CH_TCP_DIALING && is_connected(ep, link)) {
+    while (link->state == CH_TCP_DIALING && check_connected(ep, link)) {
         const bool has_said = call->has_said;
         const int is_here = ch_tcp_call_read(call, has_said ? sizeof(struct ch_tcp_answer)
                                                             : sizeof(struct ch_tcp_challenge));
@@ -366,8 +371,9 @@ void ch_tcp_reserve_spare(struct ch_endpoint *ep)
     if (ep->spare < 0) ep->spare = fcntl(ep->epoll, F_DUPFD_CLOEXEC, 0);
 }
 
-/* Its descriptor becomes the spare one if that is missing, before another thread gets it. */
-static void accepted_end(struct ch_endpoint *ep, struct ch_tcp_call *call)
+/* Close an accepted connection. Its descriptor becomes the spare one if that is missing, before
+ * another thread gets it. */
+static void end_accepted(struct ch_endpoint *ep, struct ch_tcp_call *call)
 {
     if (call->fd >= 0 && ep->spare < 0 && dup3(ep->epoll, call->fd, O_CLOEXEC) == call->fd) {
         ep->spare = call->fd;
@@ -378,10 +384,9 @@ static void accepted_end(struct ch_endpoint *ep, struct ch_tcp_call *call)
 
 /*
  * No descriptor is left for the next connection: close the oldest unauthenticated one, which
- * may be that of a PE and is given time to prove it, or the spare descriptor. False:
- * not now. Other programs
- * may connect, too, so only when a PE has taken the place of the spare descriptor is it certain
- * that PEs need more than there are.
+ * may be that of a PE and is given time to prove it, or the spare descriptor. False: none was
+ * closed. Other programs may connect, too, so only when a PE has taken the place of the spare
+ * descriptor is it certain that PEs need more than there are.
  */
 static bool free_descriptor(struct ch_endpoint *ep)
 {
@@ -400,7 +405,7 @@ static bool free_descriptor(struct ch_endpoint *ep)
         ch_tcp_accepted_step(ep, oldest);
         if (oldest->fd >= 0 && ch_clock_ns() < oldest->deadline_ns - (ACCEPTED_NS - UNHEARD_NS))
             return false;
-        accepted_end(ep, oldest);
+        end_accepted(ep, oldest);
         return true;
     }
     if (ep->spare >= 0) {
@@ -414,8 +419,9 @@ static bool free_descriptor(struct ch_endpoint *ep)
     return false;
 }
 
-/* A free entry, or that of the oldest unauthenticated connection. */
-static struct ch_tcp_call *free_accepted_entry(struct ch_endpoint *ep)
+/* Returns a free entry of ep->accepted; if there is none, ends the oldest unauthenticated
+ * connection. */
+static struct ch_tcp_call *get_free_entry(struct ch_endpoint *ep)
 {
     struct ch_tcp_call *oldest = &ep->accepted[0];
 
@@ -425,7 +431,7 @@ static struct ch_tcp_call *free_accepted_entry(struct ch_endpoint *ep)
         if (call->fd < 0) return call;
         if (call->deadline_ns < oldest->deadline_ns) oldest = call;
     }
-    accepted_end(ep, oldest);
+    end_accepted(ep, oldest);
     return oldest;
 }
 
@@ -439,18 +445,18 @@ void ch_tcp_accept(struct ch_endpoint *ep, uint32_t listener)
 
         if (fd < 0 && (errno == EMFILE || errno == ENFILE) && free_descriptor(ep)) continue;
         if (fd < 0) return;
-        call = free_accepted_entry(ep);
+        call = get_free_entry(ep);
         ch_tcp_call_begin(call, fd, ACCEPTED_NS);
         ch_tcp_challenge_make(&challenge);
         call->mine = challenge.nonce;
         ch_tcp_watch(ep, fd,
                      ch_tcp_watch_word(CH_TCP_WATCH_ACCEPTED, (uint32_t)(call - ep->accepted)),
                      0, EPOLLIN);
-        if (!ch_tcp_call_send(call, &challenge, sizeof(challenge))) accepted_end(ep, call);
+        if (!ch_tcp_call_send(call, &challenge, sizeof(challenge))) end_accepted(ep, call);
     }
 }
 
-/* Handle a hello with a valid MAC. */
+/* Returns the answer to a hello with a valid MAC. */
 static enum ch_tcp_verdict judge_hello(struct ch_endpoint *ep, const struct ch_tcp_hello *hello)
 {
     const struct ch_link_terms *terms = &ep->terms;
@@ -466,6 +472,8 @@ static enum ch_tcp_verdict judge_hello(struct ch_endpoint *ep, const struct ch_t
     return terms->me < link->pe && link->dial.has_said ? CH_TCP_BUSY : CH_TCP_WELCOME;
 }
 
+/* Answer a hello with a valid MAC. If it is welcome, the connection becomes that of a link or
+ * channel; otherwise it is closed. */
 static void answer_accepted(struct ch_endpoint *ep, struct ch_tcp_call *call,
                             const struct ch_tcp_hello *hello)
 {
@@ -474,7 +482,7 @@ static void answer_accepted(struct ch_endpoint *ep, struct ch_tcp_call *call,
 
     ch_tcp_answer_make(&answer, ep->terms.secret, &call->mine, &hello->nonce);
     if (!ch_tcp_call_send(call, &answer, sizeof(answer)) || answer.verdict != CH_TCP_WELCOME) {
-        accepted_end(ep, call);
+        end_accepted(ep, call);
         return;
     }
     if (hello->channel != 0) {
@@ -485,10 +493,10 @@ static void answer_accepted(struct ch_endpoint *ep, struct ch_tcp_call *call,
     if (link != NULL)
         set_up_link(ep, link, call);
     else
-        accepted_end(ep, call);
+        end_accepted(ep, call);
 }
 
-/* The hello was made without the secret: the answer has no MAC. */
+/* Refuse a hello that was made without the secret; the answer has no MAC. */
 static void deny_accepted(struct ch_endpoint *ep, struct ch_tcp_call *call)
 {
     const struct ch_tcp_answer answer = {.verdict = CH_TCP_STRANGER};
@@ -498,7 +506,7 @@ static void deny_accepted(struct ch_endpoint *ep, struct ch_tcp_call *call)
     CH_LOG(INFO, "tcp: a connection from %s was refused: it does not have the job's secret",
            from);
     (void)ch_tcp_call_send(call, &answer, sizeof(answer));
-    accepted_end(ep, call);
+    end_accepted(ep, call);
 }
 
 void ch_tcp_accepted_step(struct ch_endpoint *ep, struct ch_tcp_call *call)
@@ -510,7 +518,7 @@ void ch_tcp_accepted_step(struct ch_endpoint *ep, struct ch_tcp_call *call)
     is_here = ch_tcp_call_read(call, sizeof(hello));
     if (is_here == 0) return;
     if (is_here < 0) {
-        accepted_end(ep, call);
+        end_accepted(ep, call);
         return;
     }
     memcpy(&hello, call->in, sizeof(hello));
@@ -524,7 +532,7 @@ void ch_tcp_calls_check(struct ch_endpoint *ep, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < CH_TCP_ACCEPTED; i++)
         if (ep->accepted[i].fd >= 0 && now_ns > ep->accepted[i].deadline_ns)
-            accepted_end(ep, &ep->accepted[i]);
+            end_accepted(ep, &ep->accepted[i]);
     for (uint32_t pe = 0; ep->n_calls > 0 && pe < ep->terms.n; pe++) {
         struct ch_tcp_link *link = ep->links[pe];
 

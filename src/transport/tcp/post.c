@@ -20,14 +20,16 @@ enum { PARTS = 128, SHORT = 4096 + 2 * sizeof(struct ch_frame), STEPS_PER_YIELD 
 
 /* ---- slots ---- */
 
-/* The socket of a link that has failed is closed, and its frames are discarded. */
+/* Has the link failed, or the peer left? Then its socket is closed, and its frames are
+ * discarded. */
 static bool has_ended(const struct ch_tcp_link *link)
 {
     return link->state == CH_TCP_FAILED || link->state == CH_TCP_GONE;
 }
 
-/* The wait for room ends if the job ends, or if a peer accepts nothing. */
-static void fail_late_wait(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64_t *start_ns)
+/* Fail the link if the job ends, or if this wait for room has reached its time limit.
+ * *start_ns, at first 0, is set to the start of the wait. */
+static void fail_if_late(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64_t *start_ns)
 {
     const uint64_t now = ch_clock_ns(), timeout = ep->terms.options->timeout_ns;
 
@@ -40,6 +42,7 @@ static void fail_late_wait(struct ch_endpoint *ep, struct ch_tcp_link *link, uin
                     (double)timeout / (double)CH_NS_PER_S);
 }
 
+/* Append an empty slot, for which there is room. */
 static struct ch_tcp_slot *append_slot(struct ch_tcp_link *link)
 {
     struct ch_tcp_slot *slot = &link->slots[link->end++ % CH_TCP_SLOTS];
@@ -51,12 +54,13 @@ static struct ch_tcp_slot *append_slot(struct ch_tcp_link *link)
     return slot;
 }
 
+/* Have as many requests as are allowed at a time no reply yet? */
 static bool is_pending_full(const struct ch_tcp_link *link)
 {
     return link->end_pending - link->first_pending == CH_TCP_PENDING;
 }
 
-/* Any operation may be a request. */
+/* Is there no room for an operation? It may be a request, so it needs room for one, too. */
 static bool is_full(const struct ch_tcp_link *link)
 {
     return link->end - link->first >= CH_TCP_SLOTS - CH_TCP_PENDING - 1 ||
@@ -73,7 +77,7 @@ static struct ch_tcp_slot *wait_for_slot(struct ch_endpoint *ep, struct ch_tcp_l
     for (uint32_t steps = 1; is_full(link); steps++) {
         ch_tcp_step(ep);
         if (steps % STEPS_PER_YIELD != 0) continue;
-        fail_late_wait(ep, link, &start_ns);
+        fail_if_late(ep, link, &start_ns);
         ch_link_give_way(&ep->terms);
     }
     if (has_ended(link)) return NULL;
@@ -102,7 +106,8 @@ static size_t slot_bytes(const struct ch_tcp_slot *slot)
     return sizeof(slot->head) + slot->small_bytes + slot->body_bytes;
 }
 
-/* The bytes of the first slots that the kernel has not taken yet. */
+/* List the bytes of the first slots that the kernel has not taken yet, in at most PARTS parts.
+ * Returns the number of parts. */
 static size_t gather_unsent(const struct ch_tcp_link *link, struct iovec *parts,
                             size_t *bytes_out)
 {
@@ -129,6 +134,7 @@ static size_t gather_unsent(const struct ch_tcp_link *link, struct iovec *parts,
     return n;
 }
 
+/* The kernel has taken so many further bytes: free the slots that it has taken wholly. */
 static void drop_sent_bytes(struct ch_tcp_link *link, size_t bytes)
 {
     bytes += link->first_sent;
@@ -144,8 +150,8 @@ static void drop_sent_bytes(struct ch_tcp_link *link, size_t bytes)
     if (link->first == link->end) link->first = link->end = 0; /* these slots are in a cache */
 }
 
-/* A system call for one buffer takes less time than one for several, and more than to copy a
- * few frames. */
+/* Send the parts, which have so many bytes together; returns the result of the system call. One
+ * for one buffer takes less time than one for several, and more than to copy a few frames. */
 static ssize_t send_parts(int fd, struct iovec *parts, size_t n, size_t bytes)
 {
     const struct msghdr message = {.msg_iov = parts, .msg_iovlen = n};
@@ -181,7 +187,8 @@ void ch_tcp_flush(struct ch_endpoint *ep, struct ch_tcp_link *link)
 
 /* ---- operations ---- */
 
-/* A slot for an operation. Null: the link has failed. */
+/* Append a slot for an operation of ctx, whose frame the caller completes. Null: the link has
+ * failed. */
 static struct ch_tcp_slot *post_frame(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
                                       enum ch_frame_kind kind, const void *there)
 {
@@ -215,8 +222,8 @@ chorus_status ch_tcp_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, char
     return CHORUS_OK;
 }
 
-/* The reply to the link's last operation is stored at dst; it also confirms all earlier
- * operations. */
+/* Note that the reply to the link's last operation is to be stored at dst; it also confirms all
+ * earlier operations. */
 static void add_pending_reply(struct ch_tcp_link *link, void *dst, size_t bytes)
 {
     struct ch_tcp_pending *pending = &link->pending[link->end_pending++ % CH_TCP_PENDING];
@@ -236,8 +243,8 @@ chorus_status ch_tcp_get(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, void
     return CHORUS_OK;
 }
 
-/* No thread here waits for an operation without a result, but the peer may: it is sent at once,
- * unless it is part of a series, which is sent together with the next operation. */
+/* Send an atomic operation without a result, for which no thread here waits, but the peer may.
+ * One of a series is not sent at once, but together with the next operation. */
 static void flush_unless_busy(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     const uint64_t now_ns = ch_clock_ns();
@@ -266,6 +273,7 @@ chorus_status ch_tcp_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum
     return CHORUS_OK;
 }
 
+/* Post a frame that stores a word, and send it with those before it. */
 static void post_word(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, uint64_t *word,
                       uint64_t value)
 {
@@ -291,7 +299,7 @@ chorus_status ch_tcp_put_signal(struct ch_endpoint *ep, uint32_t ctx, uint32_t p
 
 /* ---- completion ---- */
 
-/* Request a reply, which confirms all operations so far. */
+/* Request a reply, which confirms all operations so far. False: the link has failed. */
 static bool request_reply(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     struct ch_tcp_slot *slot = wait_for_slot(ep, link);
@@ -302,8 +310,8 @@ static bool request_reply(struct ch_endpoint *ep, struct ch_tcp_link *link)
     return true;
 }
 
-/* A blocking put takes the request along if a quiet followed each of those before it: the peer
- * then gets one message in place of two. */
+/* Called by is_sent: request a reply together with a blocking put if a quiet followed each of
+ * those before it. The peer then gets one message in place of two. */
 static void request_reply_early(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     if (link->quiet.counted == link->posted) return;
@@ -316,8 +324,9 @@ static void request_reply_early(struct ch_endpoint *ep, struct ch_tcp_link *link
     link->quiet.counted = link->posted;
 }
 
-/* is_done is asked for; `last` is the operation that it waits for. A request with the put must
- * be needed and suffice: no earlier one confirms `last`, which was posted by then. */
+/* Called by is_done, which waits for the operation `last`: count quiets that follow one
+ * blocking put each. A request with the put must be needed and suffice: no earlier one confirms
+ * `last`, which was posted by then. */
 static void note_quiet_pattern(struct ch_tcp_link *link, uint64_t last)
 {
     const bool is_pair =
@@ -331,6 +340,7 @@ static void note_quiet_pattern(struct ch_tcp_link *link, uint64_t last)
     link->quiet.n_sent = 0;
 }
 
+/* May the sources of what ctx posted on the link change? Sends frames first. */
 static bool is_sent(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t ctx)
 {
     const uint32_t count = ch_link_counter_of(ctx, CH_TCP_CTXS);
@@ -341,7 +351,8 @@ static bool is_sent(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t c
            ch_tcp_channels_sent(link, link->ctx_divided[count]);
 }
 
-/* Request a reply, unless one is requested already. */
+/* Has what ctx posted on the link taken effect? If not, requests a reply, unless one is
+ * requested already. */
 static bool is_done(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t ctx)
 {
     const uint32_t count = ch_link_counter_of(ctx, CH_TCP_CTXS);
@@ -357,25 +368,27 @@ static bool is_done(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t c
 
 typedef bool (*is_over_fn)(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t ctx);
 
-static bool is_over(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, is_over_fn what)
+/* Does is_over hold for the link to pe, or for all (CH_LINK_ALL)? Never after a failure. */
+static bool holds_for_links(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
+                            is_over_fn is_over)
 {
     bool over = true;
     const uint32_t lo = pe == CH_LINK_ALL ? 0 : pe,
                    hi = pe == CH_LINK_ALL ? ep->terms.n : pe + 1;
 
     for (uint32_t i = lo; i < hi; i++)
-        if (ep->links[i] != NULL) over &= what(ep, ep->links[i], ctx);
+        if (ep->links[i] != NULL) over &= is_over(ep, ep->links[i], ctx);
     return over && ep->status == CHORUS_OK;
 }
 
 bool ch_tcp_is_sent(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
-    return is_over(ep, ctx, pe, is_sent);
+    return holds_for_links(ep, ctx, pe, is_sent);
 }
 
 bool ch_tcp_is_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
-    return is_over(ep, ctx, pe, is_done);
+    return holds_for_links(ep, ctx, pe, is_done);
 }
 
 /* Will memory of the caller be read or written? A thread may still have to count a part whose
@@ -392,8 +405,8 @@ static bool uses_memory(const struct ch_tcp_link *link)
     return false;
 }
 
-/* Bytes of a frame cannot be taken back from a connection, nor those of a reply be left out of
- * it, so the connection ends. */
+/* If operations in flight use memory of the caller, the link fails: bytes of a frame cannot be
+ * taken back from a connection, nor those of a reply be left out of it. */
 void ch_tcp_abandon(struct ch_endpoint *ep, uint32_t pe)
 {
     struct ch_tcp_link *link = ep->links[pe];

@@ -69,20 +69,20 @@ static bool is_wanted(const struct ch_tcp_link *link, const struct ch_frame *hea
            head->value == wanted->bytes;
 }
 
-/* Bytes of the wanted body that follow its head on the link. */
-static size_t first_part(const struct ch_tcp_link *link, uint32_t parts)
+/* Returns the bytes of the wanted body that follow its head; parts: of the body, 0 if whole. */
+static size_t first_part_bytes(const struct ch_tcp_link *link, uint32_t parts)
 {
     return parts != 0 ? ch_tcp_first_part(link->wanted.bytes, parts) : link->wanted.bytes;
 }
 
-/* Number of bytes to read directly to the destination of a posted receive, although the head
- * before them has not arrived yet; 0: none. */
+/* Returns how many bytes to read directly to the destination of a posted receive, although the
+ * head before them has not arrived yet; 0: none. */
 static size_t bytes_to_read_directly(const struct ch_tcp_link *link)
 {
     const size_t most = sizeof(link->in) - sizeof(struct ch_frame);
     const uint32_t parts = link->n_channels + 1;
     const bool is_divided = ch_tcp_may_divide(link, link->wanted.bytes, parts);
-    const size_t first = first_part(link, is_divided ? parts : 0);
+    const size_t first = first_part_bytes(link, is_divided ? parts : 0);
 
     if (link->wanted.bytes == 0 || link->wanted.state != CH_TCP_AWAITED || link->hi != 0 ||
         link->left != 0 || link->is_divided)
@@ -90,13 +90,13 @@ static size_t bytes_to_read_directly(const struct ch_tcp_link *link)
     return first < most ? first : most;
 }
 
-/* The body of the head is the wanted one. Of the `body` bytes at the destination, those behind
- * its first part are copied to the buffer, before the `rest` bytes that follow the head there.
- */
+/* A direct read got the head of the wanted body, and `body` bytes at the destination: those
+ * behind its first part are copied to the buffer, before the `rest` bytes behind the head. */
 static void place_wanted_body(struct ch_endpoint *ep, struct ch_tcp_link *link,
                               const struct ch_frame *head, size_t body, size_t rest)
 {
-    const size_t first = first_part(link, head->parts), here = body < first ? body : first;
+    const size_t first = first_part_bytes(link, head->parts),
+                 here = body < first ? body : first;
 
     memmove(link->in + (body - here), link->in + sizeof(*head), rest);
     memcpy(link->in, link->wanted.dst + here, body - here);
@@ -112,9 +112,9 @@ static void place_wanted_body(struct ch_endpoint *ep, struct ch_tcp_link *link,
         ch_tcp_channels_wake(ep, link, link->wanted.bytes);
 }
 
-/* `got` bytes were read in this way; the buffer contains the head and the bytes after the body:
- * if the body is at its destination, sets the state for it, otherwise copies everything into
- * the buffer. */
+/* Handle a direct read of `got` bytes: a head in the buffer, `guess` bytes at the destination
+ * of the posted receive, the rest in the buffer. If the head is that of the wanted body, sets
+ * the state for it; otherwise copies everything into the buffer. */
 static void sort_direct_read(struct ch_endpoint *ep, struct ch_tcp_link *link, size_t guess,
                              size_t got)
 {
@@ -141,8 +141,9 @@ static void sort_direct_read(struct ch_endpoint *ep, struct ch_tcp_link *link, s
 /* The result of handling the first frame. */
 enum step { DONE, INCOMPLETE, BAD };
 
-static enum step refuse_frame(struct ch_endpoint *ep, struct ch_tcp_link *link,
-                              const struct ch_frame *head, const char *what)
+/* Fail the link because of a frame of the peer that is not valid; returns BAD. */
+static enum step fail_bad_frame(struct ch_endpoint *ep, struct ch_tcp_link *link,
+                                const struct ch_frame *head, const char *what)
 {
     ch_tcp_fail(ep, link, CHORUS_ERR_SYSTEM,
                 "it sent a frame of kind %u for %llu (value %llu) that %s", head->kind,
@@ -150,13 +151,13 @@ static enum step refuse_frame(struct ch_endpoint *ep, struct ch_tcp_link *link,
     return BAD;
 }
 
-static enum step refuse_place(struct ch_endpoint *ep, struct ch_tcp_link *link,
-                              const struct ch_frame *head)
+static enum step fail_bad_place(struct ch_endpoint *ep, struct ch_tcp_link *link,
+                                const struct ch_frame *head)
 {
-    return refuse_frame(ep, link, head, "names no attached memory");
+    return fail_bad_frame(ep, link, head, "names no attached memory");
 }
 
-static size_t buffered(const struct ch_tcp_link *link)
+static size_t buffered_bytes(const struct ch_tcp_link *link)
 {
     return link->hi - link->lo;
 }
@@ -182,8 +183,9 @@ bool ch_tcp_waits_for_channels(const struct ch_tcp_link *link)
     return link->is_divided && link->left == 0 && !ch_tcp_channels_received(link);
 }
 
-/* Is the body of the last frame incomplete? */
-static bool is_busy(struct ch_tcp_link *link)
+/* Is the body of the last frame incomplete? If only channels were missing, and have received
+ * their parts, finishes it. */
+static bool is_body_incomplete(struct ch_tcp_link *link)
 {
     if (link->left != 0 || ch_tcp_waits_for_channels(link)) return true;
     if (link->is_divided) finish_body(link);
@@ -191,14 +193,14 @@ static bool is_busy(struct ch_tcp_link *link)
 }
 
 /* Receive a body to dst: from the buffer if it is small, otherwise from the buffer and then
- * from the socket, and parts of it by channels. */
+ * from the socket, and parts of it by channels. INCOMPLETE: a small one has not arrived yet. */
 static enum step take_body(struct ch_endpoint *ep, struct ch_tcp_link *link,
                            const struct ch_frame *head, void *dst)
 {
     const size_t bytes =
         head->parts != 0 ? ch_tcp_first_part(head->value, head->parts) : head->value;
     const char *const body = link->in + link->lo + sizeof(struct ch_frame);
-    const size_t here = buffered(link) - sizeof(struct ch_frame);
+    const size_t here = buffered_bytes(link) - sizeof(struct ch_frame);
     uint64_t small[CH_TCP_SMALL / sizeof(uint64_t)]; /* aligned */
 
     link->is_reply = head->kind == CH_FRAME_REPLY;
@@ -223,11 +225,13 @@ static enum step take_body(struct ch_endpoint *ep, struct ch_tcp_link *link,
     return DONE;
 }
 
+/* Execute a put: begin to receive its body, to the destination of a posted receive if it is the
+ * wanted one. */
 static enum step serve_put(struct ch_endpoint *ep, struct ch_tcp_link *link,
                            const struct ch_frame *head)
 {
     if (!ch_parts_hold(&ep->parts, head->there, head->value))
-        return refuse_place(ep, link, head);
+        return fail_bad_place(ep, link, head);
     if (!is_wanted(link, head))
         return take_body(ep, link, head, (void *)(uintptr_t)head->there);
     link->wanted.state = CH_TCP_ARRIVING;
@@ -237,18 +241,20 @@ static enum step serve_put(struct ch_endpoint *ep, struct ch_tcp_link *link,
 static enum step serve_word(struct ch_endpoint *ep, struct ch_tcp_link *link,
                             const struct ch_frame *head)
 {
-    if (!ch_frame_word(&ep->parts, head)) return refuse_place(ep, link, head);
+    if (!ch_frame_word(&ep->parts, head)) return fail_bad_place(ep, link, head);
     link->lo += sizeof(*head);
     return DONE;
 }
 
+/* Append a reply to the request `head`; a body of more than CH_TCP_SMALL bytes is not copied.
+ */
 static enum step send_reply(struct ch_endpoint *ep, struct ch_tcp_link *link,
                             const struct ch_frame *head, const void *body, size_t bytes)
 {
     struct ch_tcp_slot *slot = ch_tcp_slot_for_reply(link);
 
     if (slot == NULL)
-        return refuse_frame(ep, link, head, "exceeds the number of requests at a time");
+        return fail_bad_frame(ep, link, head, "exceeds the number of requests at a time");
     slot->head.kind = CH_FRAME_REPLY;
     slot->head.value = bytes;
     if (bytes > CH_TCP_SMALL) {
@@ -264,7 +270,7 @@ static enum step serve_get(struct ch_endpoint *ep, struct ch_tcp_link *link,
                            const struct ch_frame *head)
 {
     if (!ch_parts_hold(&ep->parts, head->there, head->value))
-        return refuse_place(ep, link, head);
+        return fail_bad_place(ep, link, head);
     link->lo += sizeof(*head);
     return send_reply(ep, link, head, (const void *)(uintptr_t)head->there, head->value);
 }
@@ -275,48 +281,52 @@ static enum step serve_amo(struct ch_endpoint *ep, struct ch_tcp_link *link,
     struct ch_frame_operands operands;
     uint64_t fetched;
 
-    if (buffered(link) < sizeof(*head) + sizeof(operands)) return INCOMPLETE;
+    if (buffered_bytes(link) < sizeof(*head) + sizeof(operands)) return INCOMPLETE;
     memcpy(&operands, link->in + link->lo + sizeof(*head), sizeof(operands));
     if (!ch_frame_amo(&ep->parts, head, &operands, &fetched))
-        return refuse_place(ep, link, head);
+        return fail_bad_place(ep, link, head);
     link->lo += sizeof(*head) + sizeof(operands);
     if (!head->wants_reply) return DONE;
     return send_reply(ep, link, head, &fetched, sizeof(fetched));
 }
 
+/* Receive a reply to the first request that has none, to the destination of that request. */
 static enum step serve_reply(struct ch_endpoint *ep, struct ch_tcp_link *link,
                              const struct ch_frame *head)
 {
     const struct ch_tcp_pending *request = &link->pending[link->first_pending % CH_TCP_PENDING];
 
     if (link->first_pending == link->end_pending || request->bytes != head->value)
-        return refuse_frame(ep, link, head, "answers no request");
+        return fail_bad_frame(ep, link, head, "answers no request");
     return take_body(ep, link, head, request->dst);
 }
 
+/* The peer has opened all channels of the link, or has given them up. */
 static enum step serve_channels(struct ch_endpoint *ep, struct ch_tcp_link *link,
                                 const struct ch_frame *head)
 {
     if (!ch_tcp_widen_finish(ep, link, head->value))
-        return refuse_frame(ep, link, head, "names channels that are not open");
+        return fail_bad_frame(ep, link, head, "names channels that are not open");
     link->lo += sizeof(*head);
     return DONE;
 }
 
-static bool is_divided_well(const struct ch_tcp_link *link, const struct ch_frame *head)
+/* Is the body of the frame whole, or divided as this link allows? */
+static bool is_division_valid(const struct ch_tcp_link *link, const struct ch_frame *head)
 {
     return head->parts == 0 || ((head->kind == CH_FRAME_PUT || head->kind == CH_FRAME_REPLY) &&
                                 ch_tcp_may_divide(link, head->value, head->parts));
 }
 
+/* Execute the first frame in the buffer. */
 static enum step serve_frame(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     struct ch_frame head;
 
-    if (buffered(link) < sizeof(head)) return INCOMPLETE;
+    if (buffered_bytes(link) < sizeof(head)) return INCOMPLETE;
     memcpy(&head, link->in + link->lo, sizeof(head));
-    if (!is_divided_well(link, &head))
-        return refuse_frame(ep, link, &head, "is divided into parts that it cannot have");
+    if (!is_division_valid(link, &head))
+        return fail_bad_frame(ep, link, &head, "is divided into parts that it cannot have");
     switch (head.kind) {
     case CH_FRAME_PUT:
         return serve_put(ep, link, &head);
@@ -338,7 +348,7 @@ static enum step serve_frame(struct ch_endpoint *ep, struct ch_tcp_link *link)
     case CH_FRAME_CHANNELS:
         return serve_channels(ep, link, &head);
     default:
-        return refuse_frame(ep, link, &head, "is none");
+        return fail_bad_frame(ep, link, &head, "is none");
     }
 }
 
@@ -358,22 +368,24 @@ static bool serve_frames(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     enum step step = DONE;
 
-    while (step == DONE && link->state == CH_TCP_UP && !is_busy(link))
+    while (step == DONE && link->state == CH_TCP_UP && !is_body_incomplete(link))
         step = serve_frame(ep, link);
     if (step == BAD) return false;
-    memmove(link->in, link->in + link->lo, buffered(link));
+    memmove(link->in, link->in + link->lo, buffered_bytes(link));
     link->hi -= link->lo;
     link->lo = 0;
     return true;
 }
 
+/* The connection has ended: fail the link, unless the peer has left on purpose. */
 static void fail_lost_link(struct ch_endpoint *ep, struct ch_tcp_link *link, const char *why)
 {
     if (link->state != CH_TCP_GONE) ch_tcp_fail(ep, link, CHORUS_ERR_ABORTED, "%s", why);
 }
 
-/* Where the next bytes go: the rest of a body to its destination, a body that is expected next
- * to that of its posted receive, and all others into the buffer. */
+/* Set where the next bytes go: the rest of a body to its destination, `guess` bytes of a body
+ * that is expected next to that of its posted receive, and all others into the buffer. Returns
+ * the number of destinations. */
 static int set_destinations(struct ch_tcp_link *link, size_t guess, struct iovec parts[3])
 {
     const size_t head = guess != 0 ? sizeof(struct ch_frame) : 0;
@@ -392,7 +404,8 @@ static int set_destinations(struct ch_tcp_link *link, size_t guess, struct iovec
     return n;
 }
 
-/* `got` more bytes have arrived. False: the link has failed. */
+/* Handle `got` bytes that were read to the destinations of this `guess`. False: the link has
+ * failed. */
 static bool take_bytes(struct ch_endpoint *ep, struct ch_tcp_link *link, size_t guess,
                        size_t got)
 {
@@ -409,7 +422,7 @@ static bool take_bytes(struct ch_endpoint *ep, struct ch_tcp_link *link, size_t 
 
 /* Execute the frames behind a divided body if its channels have received their parts. False:
  * the link has failed, or must not be read yet: there may be no room for what arrives. */
-static bool may_read(struct ch_endpoint *ep, struct ch_tcp_link *link)
+static bool prepare_to_read(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     if (!link->is_divided || link->left != 0) return true;
     if (ch_tcp_waits_for_channels(link)) return false;
@@ -418,10 +431,11 @@ static bool may_read(struct ch_endpoint *ep, struct ch_tcp_link *link)
 }
 
 /*
- * The kernel acknowledges each short message while it is read, which takes the reader as long
- * as sending one, unless it takes the connection for one of requests and replies: then an
- * acknowledgement travels with the next message, or follows after two messages or 40 ms. If it
- * had to follow after 40 ms, the kernel no longer takes the connection for such a one.
+ * Let the kernel acknowledge late. It acknowledges each short message while it is read, which
+ * takes the reader as long as sending one, unless it takes the connection for one of requests
+ * and replies: then an acknowledgement travels with the next message, or follows after two
+ * messages or 40 ms. If it had to follow after 40 ms, the kernel no longer takes the connection
+ * for such a one.
  */
 static void acknowledge_late(int fd)
 {
@@ -430,6 +444,7 @@ static void acknowledge_late(int fd)
     (void)setsockopt(fd, IPPROTO_TCP, TCP_QUICKACK, &off, sizeof(off));
 }
 
+/* Bytes have arrived: note when, and after a pause let the kernel acknowledge late again. */
 static void note_arrival(struct ch_tcp_link *link)
 {
     const uint64_t now = ch_clock_ns();
@@ -440,7 +455,7 @@ static void note_arrival(struct ch_tcp_link *link)
 
 void ch_tcp_receive(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
-    for (int i = 0; i < READS && may_read(ep, link) && link->state == CH_TCP_UP; i++) {
+    for (int i = 0; i < READS && prepare_to_read(ep, link) && link->state == CH_TCP_UP; i++) {
         const size_t guess = bytes_to_read_directly(link);
         struct iovec parts[3];
         const int n = set_destinations(link, guess, parts);

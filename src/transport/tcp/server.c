@@ -27,18 +27,21 @@ enum { STEP_BYTES = 256 << 10 };
  * two messages, since waking a thread takes tens of microseconds. */
 #define SPIN_NS (200 * CH_NS_PER_US)
 
+/* Has the channel a part to send? */
 static bool has_out(const struct ch_tcp_channel *channel)
 {
     return __atomic_load_n(&channel->out_end, __ATOMIC_SEQ_CST) !=
            __atomic_load_n(&channel->out_first, __ATOMIC_RELAXED);
 }
 
+/* Has the channel a part to receive? */
 static bool has_in(const struct ch_tcp_channel *channel)
 {
     return __atomic_load_n(&channel->in_end, __ATOMIC_SEQ_CST) !=
            __atomic_load_n(&channel->in_first, __ATOMIC_RELAXED);
 }
 
+/* Has the connection of the channel ended? */
 static bool has_ended(const struct ch_tcp_channel *channel)
 {
     return __atomic_load_n(&channel->error, __ATOMIC_RELAXED) != 0;
@@ -51,7 +54,8 @@ static void signal_eventfd(int fd)
     if (write(fd, &one, sizeof(one)) < 0) return; /* the counter is full: nobody sleeps */
 }
 
-/* A part is over, or the channel is. */
+/* Inform the network that a part was sent or received, or that a channel has failed; wake its
+ * thread if that sleeps. */
 static void notify_owner(const struct ch_tcp_server *server)
 {
     (void)__atomic_add_fetch(&server->wake->steps, 1, __ATOMIC_SEQ_CST);
@@ -59,7 +63,8 @@ static void notify_owner(const struct ch_tcp_server *server)
         signal_eventfd(server->wake->fd);
 }
 
-/* The result of a system call that has moved no byte. Returns whether to try again at once. */
+/* Handle the error of a system call that has moved no byte: unless the call may be repeated,
+ * the channel fails. False: it may be repeated once the socket is ready. */
 static bool fail_unless_again(const struct ch_tcp_server *server,
                               struct ch_tcp_channel *channel, int error)
 {
@@ -71,6 +76,7 @@ static bool fail_unless_again(const struct ch_tcp_server *server,
     return true;
 }
 
+/* Receive bytes of the channel's part. False: none have arrived. */
 static bool receive_some(const struct ch_tcp_server *server, struct ch_tcp_channel *channel)
 {
     const size_t left = channel->in.bytes - channel->in_got;
@@ -85,6 +91,7 @@ static bool receive_some(const struct ch_tcp_server *server, struct ch_tcp_chann
     return true;
 }
 
+/* Send bytes of the channel's first part. False: the socket has no room. */
 static bool send_some(const struct ch_tcp_server *server, struct ch_tcp_channel *channel)
 {
     const struct ch_tcp_part *part = &channel->out[channel->out_first % CH_TCP_PARTS];
@@ -102,7 +109,7 @@ static bool send_some(const struct ch_tcp_server *server, struct ch_tcp_channel 
     return true;
 }
 
-/* Returns whether anything was moved. */
+/* Send and receive once on each channel that has parts. Returns whether anything was moved. */
 static bool move_parts_once(struct ch_tcp_server *server)
 {
     bool has_moved = false;
@@ -120,7 +127,8 @@ static bool move_parts_once(struct ch_tcp_server *server)
     return has_moved;
 }
 
-/* The sockets that must be ready for the next part. */
+/* List in server->polls the eventfd, and the sockets that must be ready for the next part.
+ * Returns their number. */
 static nfds_t gather_sockets(struct ch_tcp_server *server)
 {
     nfds_t n = 0;
@@ -138,8 +146,9 @@ static nfds_t gather_sockets(struct ch_tcp_server *server)
     return n;
 }
 
-/* A channel gets a part before `is_asleep` is read, and that is set here before parts are
- * looked for, so no part is overlooked by both. */
+/* Sleep until a part is posted, or a socket is ready for a part. A channel gets a part before
+ * `is_asleep` is read, and that is set here before parts are looked for, so no part is
+ * overlooked by both. */
 static void sleep_until_ready(struct ch_tcp_server *server)
 {
     uint64_t count;

@@ -60,6 +60,7 @@ static void link_free(struct ch_tcp_link *link)
     free(link);
 }
 
+/* Create the link to pe, which is not connected yet. Null: no memory. */
 static struct ch_tcp_link *link_new(struct ch_endpoint *ep, uint32_t pe)
 {
     struct ch_tcp_link *link = calloc(1, sizeof(*link));
@@ -100,8 +101,9 @@ static void remove_from_up(struct ch_endpoint *ep, uint32_t pe)
         if (ep->up[i] == pe) ep->up[i] = ep->up[--ep->n_up];
 }
 
-/* No more bytes are sent or received on the link. */
-static void link_end(struct ch_endpoint *ep, struct ch_tcp_link *link, enum ch_tcp_state state)
+/* Close the link's connections, for one of the states GONE and FAILED. Its operations count as
+ * complete, and no more bytes are sent or received. */
+static void end_link(struct ch_endpoint *ep, struct ch_tcp_link *link, enum ch_tcp_state state)
 {
     if (link->state == CH_TCP_DIALING || link->state == CH_TCP_WAITING) ep->n_calls--;
     remove_from_up(ep, link->pe);
@@ -116,9 +118,9 @@ static void link_end(struct ch_endpoint *ep, struct ch_tcp_link *link, enum ch_t
     link->sent = link->done = link->asked = link->posted;
 }
 
-/* "tcp: 10.0.0.1 port 4711 by eth0", for messages. */
-static void where_of(const struct ch_endpoint *ep, uint32_t pe,
-                     char where_out[CH_LINK_WHY_BYTES])
+/* Describe the connection to pe, for messages: "tcp: 10.0.0.1 port 4711 by eth0". */
+static void describe_where(const struct ch_endpoint *ep, uint32_t pe,
+                           char where_out[CH_LINK_WHY_BYTES])
 {
     const struct ch_tcp_link *link = ep->links[pe];
     char text[CH_TCP_ADDRESS_TEXT] = "no address";
@@ -143,11 +145,11 @@ void ch_tcp_fail(struct ch_endpoint *ep, struct ch_tcp_link *link, chorus_status
     va_start(args, format);
     (void)vsnprintf(reason, sizeof(reason), format, args);
     va_end(args);
-    where_of(ep, link->pe, why);
+    describe_where(ep, link->pe, why);
     (void)snprintf(message, sizeof(message), "PE %u on host %s (%s): %s", link->pe,
                    ep->terms.hosts != NULL ? ep->terms.hosts[link->pe] : "?", why, reason);
     ch_tcp_remember_failure(ep, code, message);
-    link_end(ep, link, CH_TCP_FAILED);
+    end_link(ep, link, CH_TCP_FAILED);
 }
 
 struct ch_tcp_link *ch_tcp_link_get_or_dial(struct ch_endpoint *ep, uint32_t pe)
@@ -167,7 +169,9 @@ struct ch_tcp_link *ch_tcp_link_get_or_dial(struct ch_endpoint *ep, uint32_t pe)
 
 /* ---- start and end ---- */
 
-static chorus_status allocate(struct ch_endpoint *ep)
+/* Allocate the tables and descriptors of the endpoint; what was allocated before a failure
+ * remains. */
+static chorus_status allocate_members(struct ch_endpoint *ep)
 {
     const uint32_t n = ep->terms.n;
 
@@ -188,6 +192,7 @@ static chorus_status allocate(struct ch_endpoint *ep)
     return CHORUS_OK;
 }
 
+/* Are there bytes, of the link or its channels, that the kernel has not taken yet? */
 static bool is_sending(const struct ch_tcp_link *link)
 {
     return link->first != link->end || !ch_tcp_channels_sent(link, link->n_divided);
@@ -244,7 +249,7 @@ static chorus_status tcp_open(const struct ch_link_terms *terms, struct ch_endpo
 
     if (ep == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: no memory for a network");
     ep->terms = *terms;
-    CH_TRY_GOTO(st, allocate(ep), out_close);
+    CH_TRY_GOTO(st, allocate_members(ep), out_close);
     if (sodium_init() < 0) {
         st = CH_FAIL(CHORUS_ERR_SYSTEM, "tcp: libsodium has no source of random numbers");
         goto out_close;
@@ -305,8 +310,8 @@ static void tcp_detach(struct ch_endpoint *ep, void *base)
  * is therefore checked here.
  */
 
-/* Since when operations are in flight is not known here, so a long time without an answer may
- * be one without a question. */
+/* Is data or a probe in flight, while nothing has arrived for time_ns? When it was sent is not
+ * known here, so most of that time may be one without a question. */
 static bool is_unanswered(int fd, uint64_t time_ns)
 {
     const uint32_t most_ms = (uint32_t)(time_ns / CH_NS_PER_MS);
@@ -331,6 +336,7 @@ bool ch_tcp_is_silent(const struct ch_endpoint *ep, int fd, uint64_t *since_ns, 
 
 /* ---- progress ---- */
 
+/* Every CHECK_NS: end late handshakes, and fail links to hosts that do not answer. */
 static void check_links(struct ch_endpoint *ep)
 {
     const uint64_t now = ch_clock_ns();
@@ -349,7 +355,8 @@ static void check_links(struct ch_endpoint *ep)
     }
 }
 
-static void link_step(struct ch_endpoint *ep, struct ch_tcp_link *link)
+/* Send and receive on a link, or continue its handshake; end it if the peer has left. */
+static void step_link(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     if (link->state == CH_TCP_UP) ch_tcp_flush(ep, link);
     if (link->state == CH_TCP_UP) ch_tcp_receive(ep, link);
@@ -358,10 +365,11 @@ static void link_step(struct ch_endpoint *ep, struct ch_tcp_link *link)
     if (link->first_pending != link->end_pending)
         ch_tcp_fail(ep, link, CHORUS_ERR_ABORTED, "the PE has left the job");
     else
-        link_end(ep, link, CH_TCP_GONE);
+        end_link(ep, link, CH_TCP_GONE);
 }
 
-/* Threads of channels have woken this one; ch_tcp_channels_check finds out what they did. */
+/* Clear the eventfd by which threads of channels have woken this one; ch_tcp_channels_check
+ * finds out what they did. */
 static void drain_wake(const struct ch_endpoint *ep)
 {
     uint64_t count;
@@ -369,6 +377,7 @@ static void drain_wake(const struct ch_endpoint *ep)
     if (read(ep->wake.fd, &count, sizeof(count)) < 0) return; /* another thread was faster */
 }
 
+/* Handle an event of epoll: what is ready (CH_TCP_WATCH_), and which one of these. */
 static void handle_event(struct ch_endpoint *ep, uint32_t what, uint32_t index)
 {
     struct ch_tcp_link *link;
@@ -388,11 +397,11 @@ static void handle_event(struct ch_endpoint *ep, uint32_t what, uint32_t index)
         if (link != NULL) ch_tcp_widen_step(ep, link, index % CH_TCP_PARTS_MAX);
         return;
     default:
-        if (ep->links[index] != NULL) link_step(ep, ep->links[index]);
+        if (ep->links[index] != NULL) step_link(ep, ep->links[index]);
     }
 }
 
-/* The links that epoll reports. */
+/* Handle the events that epoll reports, and check the links. */
 static void serve_events(struct ch_endpoint *ep)
 {
     struct epoll_event events[EVENTS];
@@ -403,7 +412,7 @@ static void serve_events(struct ch_endpoint *ep)
     check_links(ep);
 }
 
-/* 0: epoll no longer watches the link. */
+/* Let epoll watch the link for these events; 0: not at all. */
 static void watch_link(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t events)
 {
     if (link->watched == events) return;
@@ -412,19 +421,19 @@ static void watch_link(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_
     link->watched = events;
 }
 
-/* Read the only link directly. */
+/* Send and receive on the only link, without epoll. */
 static void step_only_link(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     if (ep->visits % LOOK == 0 && !ep->wake.is_watched) watch_link(ep, link, 0);
-    link_step(ep, link);
+    step_link(ep, link);
 }
 
-/* epoll reports what arrives on the link; channels that have received their parts are noticed
- * here. */
+/* Send on a link that epoll watches, which reports what arrives on it; receive here only if
+ * the link waits for channels. */
 static void step_watched_link(struct ch_endpoint *ep, struct ch_tcp_link *link)
 {
     if (link->is_divided && link->left == 0)
-        link_step(ep, link);
+        step_link(ep, link);
     else if ((link->watched & EPOLLIN) == 0)
         watch_link(ep, link, link->watched | EPOLLIN);
     ch_tcp_flush(ep, link);
@@ -483,7 +492,7 @@ static void tcp_describe(const struct ch_endpoint *ep, uint32_t pe,
     const struct ch_tcp_link *link = ep->links[pe];
     char where[CH_LINK_WHY_BYTES], more[32] = "";
 
-    where_of(ep, pe, where);
+    describe_where(ep, pe, where);
     if (link != NULL && link->is_wide)
         (void)snprintf(more, sizeof(more), ", %u connections", link->n_channels + 1);
     (void)snprintf(why_out, CH_LINK_WHY_BYTES, "%.170s, %s%s", where,

@@ -254,7 +254,7 @@ struct ch_tcp_link {
     uint64_t n_divided, ctx_divided[CH_TCP_CTXS];
     struct ch_tcp_pending pending[CH_TCP_PENDING];
     uint64_t first_pending, end_pending;
-    /* Blocking puts and the quiets after them; see ask_early. */
+    /* Blocking puts and the quiets after them; see request_reply_early. */
     struct {
         uint64_t counted; /* last operation when is_sent was last asked for */
         uint64_t asked;   /* link->asked before that */
@@ -307,20 +307,22 @@ struct ch_endpoint {
 
 /* ---- tcp.c ---- */
 
-/* For sending to a peer: the link is created, and begins to connect, at first use.
- * Null: operations are discarded. */
+/* Returns the link for sending to a peer; it is created, and begins to connect, at first use.
+ * Null: it has failed, so operations are discarded. */
 struct ch_tcp_link *ch_tcp_link_get_or_dial(struct ch_endpoint *ep, uint32_t pe);
-/* For a peer that has connected, or will. Null: no memory. */
+/* Returns the link to a peer that has connected, or will; it is created if there is none. Null:
+ * no memory. */
 struct ch_tcp_link *ch_tcp_link_get_or_make(struct ch_endpoint *ep, uint32_t pe);
 /* Fail the link, and the network with it; the first failure is kept. */
 void ch_tcp_fail(struct ch_endpoint *ep, struct ch_tcp_link *link, chorus_status code,
                  const char *format, ...) __attribute__((cold, format(printf, 4, 5)));
+/* Keep a failure of the network, which progress reports from then on; the first one is kept. */
 void ch_tcp_remember_failure(struct ch_endpoint *ep, chorus_status code, const char *why);
 
 /* Send and receive as much as possible, on all links. */
 void ch_tcp_step(struct ch_endpoint *ep);
-/* Let epoll watch a descriptor for `events`, and return `word` for them; `before`: those for
- * which it watched before. 0: none. */
+/* What epoll watches: the upper half of its word for a descriptor; the lower half is an index.
+ */
 enum {
     CH_TCP_WATCH_LISTENER,
     CH_TCP_WATCH_ACCEPTED,
@@ -332,6 +334,8 @@ static inline uint64_t ch_tcp_watch_word(uint32_t what, uint32_t index)
 {
     return (uint64_t)what << 32 | index;
 }
+/* Let epoll watch a descriptor for `events`, and return `word` for them; `before`: those for
+ * which it watched before. 0: none. */
 void ch_tcp_watch(struct ch_endpoint *ep, int fd, uint64_t word, uint32_t before,
                   uint32_t events);
 /* Has the other host of a connection not answered for ep->silent_ns, though data is in flight?
@@ -341,44 +345,48 @@ bool ch_tcp_is_silent(const struct ch_endpoint *ep, int fd, uint64_t *since_ns,
 
 /* ---- address.c ---- */
 
-/* The addresses of `interface`. If it is "": `listen`, IPv4 mapped into IPv6; if that is 0 or
- * no address of this host, those of all interfaces that are up, the loopback only if there is
- * no other. ERR_ARG: there is no such interface, or it has no address; the message lists those
- * that have one. */
+/* Find the addresses at which a PE listens: those of `interface`. If it is "": `listen`, IPv4
+ * mapped into IPv6; if that is 0 or no address of this host, those of all interfaces that are
+ * up, the loopback only if there is no other. ERR_ARG: there is no such interface, or it has no
+ * address; the message lists those that have one. */
 CH_MUST_CHECK chorus_status ch_tcp_addresses_find(const char *interface,
                                                   const unsigned char listen[16],
                                                   struct ch_tcp_hosts *out);
 
-/* The at-th of a peer's addresses, nearest first: those in a network of this host, then the
- * rest. False: there are fewer. */
+/* Copy the at-th of a peer's addresses to *out, nearest first: those in a network of this host,
+ * then the rest. False: there are fewer. */
 bool ch_tcp_address_pick(const struct ch_tcp_hosts *own, const struct ch_tcp_card *peer,
                          uint32_t at, struct ch_tcp_address *out);
 
-/* For connect or bind; returns the number of bytes. */
+/* Convert an address and a port for connect or bind; returns the number of bytes. */
 socklen_t ch_tcp_address_fill(const struct ch_tcp_address *address, uint16_t port,
                               union ch_tcp_sockaddr *out);
-/* "10.0.0.1" */
+/* Format an address for messages: "10.0.0.1". */
 void ch_tcp_address_text(const struct ch_tcp_address *address,
                          char text_out[CH_TCP_ADDRESS_TEXT]);
-/* "10.0.0.1 port 4711", the other end of a connection. */
+/* Format the address of the other end of a connection: "10.0.0.1 port 4711". */
 void ch_tcp_peer_text(int fd, char text_out[CH_TCP_ADDRESS_TEXT]);
-/* The interface of this host that the connection uses; "" if none is found. */
+/* Returns the interface of this host that the connection uses; "" if none is found. */
 const char *ch_tcp_interface_of(const struct ch_tcp_hosts *own, int fd);
 
 /* Set the options of a socket, before it connects or listens. */
 void ch_tcp_socket_prepare(struct ch_endpoint *ep, int fd);
 
-/* Fill in the messages; secret has 32 bytes, `mine` and `theirs` are in the form of their
- * senders. */
+/* Make a challenge, with a new nonce. */
 void ch_tcp_challenge_make(struct ch_tcp_challenge *out);
+/* Complete a hello whose PEs and channel are set, by a new nonce and the MAC. secret: 32 bytes;
+ * theirs: the nonce of the challenge. */
 void ch_tcp_hello_make(struct ch_tcp_hello *hello, const unsigned char *secret,
                        const struct ch_tcp_nonce *theirs);
+/* Complete an answer whose verdict is set, by the MAC. mine: the nonce of this PE's challenge;
+ * theirs: that of the hello. */
 void ch_tcp_answer_make(struct ch_tcp_answer *answer, const unsigned char *secret,
                         const struct ch_tcp_nonce *mine, const struct ch_tcp_nonce *theirs);
 
-/* What is wrong with a challenge, as text; null: nothing. */
+/* Returns what is wrong with a challenge, as text; null: nothing. */
 const char *ch_tcp_challenge_fault(const struct ch_tcp_challenge *challenge);
-/* Is this from a sender that has the secret? `mine` is the nonce that it answers. */
+/* Was this sent by a process that has the secret? `mine` is the nonce that it answers, `theirs`
+ * that of the challenge. */
 bool ch_tcp_hello_is_valid(const struct ch_tcp_hello *hello, const unsigned char *secret,
                            const struct ch_tcp_nonce *mine);
 bool ch_tcp_answer_is_valid(const struct ch_tcp_answer *answer, const unsigned char *secret,
@@ -386,81 +394,93 @@ bool ch_tcp_answer_is_valid(const struct ch_tcp_answer *answer, const unsigned c
 
 /* ---- connect.c ---- */
 
+/* Listen for connections, with the same port at all addresses of the PE. */
 CH_MUST_CHECK chorus_status ch_tcp_listen(struct ch_endpoint *ep, uint16_t *port_out);
-void ch_tcp_dial(struct ch_endpoint *ep, struct ch_tcp_link *link);
 void ch_tcp_listen_end(struct ch_endpoint *ep);
+/* Begin to connect to the peer, at the first of its addresses from number link->dial.at on for
+ * which a socket can begin to; if there is none, the link fails. */
+void ch_tcp_dial(struct ch_endpoint *ep, struct ch_tcp_link *link);
+/* Accept the connections that wait at a listening socket, and send each a challenge. */
 void ch_tcp_accept(struct ch_endpoint *ep, uint32_t listener);
-void ch_tcp_reserve_spare(
-    struct ch_endpoint *ep); /* open the spare descriptor, if it is closed */
-/* An unauthenticated connection, or a link that is connecting, is readable or has connected. */
+/* Open the spare descriptor, if it is closed. */
+void ch_tcp_reserve_spare(struct ch_endpoint *ep);
+/* Continue the handshake of an accepted connection that is readable. */
 void ch_tcp_accepted_step(struct ch_endpoint *ep, struct ch_tcp_call *call);
+/* Continue the handshake of a link that is connecting, and is readable or has connected. */
 void ch_tcp_dial_step(struct ch_endpoint *ep, struct ch_tcp_link *link);
-/* End connections whose time limit has passed. */
+/* End connections, accepted or connecting, whose handshake has exceeded its time limit. */
 void ch_tcp_calls_check(struct ch_endpoint *ep, uint64_t now_ns);
+/* Begin a handshake on the socket, which must end within time_ns. */
 void ch_tcp_call_begin(struct ch_tcp_call *call, int fd, uint64_t time_ns);
+/* Close the socket, if there is one. */
 void ch_tcp_call_end(struct ch_tcp_call *call);
-/* Has TCP connected? Sets is_connected then. -1: it has failed, errno is the reason. */
+/* Has TCP connected? 1: yes, and call->is_connected is set. 0: not yet. -1: it has failed,
+ * errno is the reason. */
 int ch_tcp_call_connected(struct ch_tcp_call *call);
-/* Has a message of `bytes` arrived? -1: none will, errno is the reason (0: the connection was
- * closed). */
+/* Read a handshake message of `bytes` into call->in. 1: it is complete. 0: not yet. -1: it will
+ * not be, errno is the reason (0: the connection was closed). */
 int ch_tcp_call_read(struct ch_tcp_call *call, size_t bytes);
-/* Handshake messages are short, and the socket's buffer is empty. */
+/* Send a handshake message, which is short; the socket's buffer is empty. False: it was not
+ * sent. */
 bool ch_tcp_call_send(const struct ch_tcp_call *call, const void *message, size_t bytes);
-/* A socket that is connecting to the address; -1, errno is the reason. */
+/* Returns a new socket that has begun to connect to the address; -1: errno is the reason. */
 int ch_tcp_connect_to(struct ch_endpoint *ep, const struct ch_tcp_address *address,
                       uint16_t port);
 
 /* ---- channel.c ---- */
 
-/* Number of channels that this PE can serve for each peer. */
+/* Returns the number of channels that this PE can serve for each peer. */
 uint32_t ch_tcp_channels_choose(const struct ch_endpoint *ep);
 /* Divide a body into parts, and give all but the first to the channels. Returns the number of
  * parts and sets the bytes of the first; 0: the body is sent as a whole. One that takes less
  * time as a whole than threads need to wake up only wakes those that sleep. */
 uint32_t ch_tcp_divide(struct ch_endpoint *ep, struct ch_tcp_link *link, const char *body,
                        size_t bytes, size_t *first_out);
-/* A whole body of these bytes arrives: the next one of this length may be divided. */
+/* Wake the threads of a link's channels, since a long body that arrives as a whole may be
+ * followed by one that is divided. */
 void ch_tcp_channels_wake(struct ch_endpoint *ep, const struct ch_tcp_link *link,
                           uint64_t bytes);
 /* May a peer have divided a body of these bytes into so many parts? */
 bool ch_tcp_may_divide(const struct ch_tcp_link *link, uint64_t bytes, uint32_t parts);
-/* Bytes of the first part. */
+/* Returns the bytes of the first part of a body, which is sent on the link itself. */
 size_t ch_tcp_first_part(size_t bytes, uint32_t parts);
-/* The other parts of a body go to dst. */
+/* Let the channels receive all parts but the first of a body of `bytes`, which goes to dst. */
 void ch_tcp_channels_expect(struct ch_endpoint *ep, struct ch_tcp_link *link, char *dst,
                             size_t bytes);
-/* Move what has arrived of them to dst, where the rest goes, too. */
+/* Move what the channels have received of that body to its place from dst on, where the rest
+ * goes, too. */
 void ch_tcp_channels_redirect(struct ch_endpoint *ep, struct ch_tcp_link *link, char *dst,
                               size_t bytes);
-/* Have the channels received all parts that were announced? */
+/* Have the channels received all parts that they expect? */
 bool ch_tcp_channels_received(const struct ch_tcp_link *link);
-/* Have they passed the first `count` parts to the kernel? */
+/* Have the channels passed their parts of the first `count` divided bodies to the kernel? */
 bool ch_tcp_channels_sent(const struct ch_tcp_link *link, uint64_t count);
-/* Notice what the threads have done; fails links whose channels have failed. */
+/* Note what the threads of channels have done, and fail links whose channels have failed. */
 void ch_tcp_channels_check(struct ch_endpoint *ep);
-/* Does the host of a channel not answer? */
+/* Has the peer's host stopped answering on a channel of the link? See ch_tcp_is_silent. */
 bool ch_tcp_channels_silent(const struct ch_endpoint *ep, struct ch_tcp_link *link,
                             uint64_t now_ns);
-/* Close the channels of a link, which can then have no others. */
+/* Close the channels of a link, which then never has others. */
 void ch_tcp_channels_end(struct ch_endpoint *ep, struct ch_tcp_link *link);
-/* End all threads. */
+/* End the threads of all channels. */
 void ch_tcp_channels_stop(struct ch_endpoint *ep);
 
 /* ---- channel.c: opening ---- */
 
-/* A link is up, and this PE has connected. */
+/* Begin to open the channels of a link that is up, and that this PE has connected. */
 void ch_tcp_widen_begin(struct ch_endpoint *ep, struct ch_tcp_link *link);
-/* A connecting channel is readable or has connected. */
+/* Continue the handshake of a connecting channel that is readable or has connected. */
 void ch_tcp_widen_step(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t channel);
-/* Give up channels whose time limit has passed. */
+/* Give up channels of the link whose handshake has exceeded its time limit. */
 void ch_tcp_widen_check(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64_t now_ns);
-/* The answer to a hello for a channel; whose ends are known, and are PEs of the job. */
+/* Returns the answer to a hello for a channel, whose MAC is valid. */
 enum ch_tcp_verdict ch_tcp_widen_judge(struct ch_endpoint *ep,
                                        const struct ch_tcp_hello *hello);
-/* The accepted connection, which is welcome, becomes a channel. */
+/* Make the accepted connection, which is welcome, the channel that the hello names. */
 void ch_tcp_widen_add_channel(struct ch_endpoint *ep, const struct ch_tcp_hello *hello,
                               struct ch_tcp_call *call);
-/* The peer has opened all channels, or (0) has given them up. False: that is wrong. */
+/* Use the `count` channels of which the peer says that it has opened all; 0: it has given them
+ * up. False: the peer is wrong. */
 bool ch_tcp_widen_finish(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64_t count);
 
 /* ---- server.c ---- */
@@ -468,11 +488,14 @@ bool ch_tcp_widen_finish(struct ch_endpoint *ep, struct ch_tcp_link *link, uint6
 /* Start a thread for up to `most` channels. False: there is no memory, descriptor or thread. */
 bool ch_tcp_server_start(struct ch_tcp_server *server, uint32_t most);
 void ch_tcp_server_stop(struct ch_tcp_server *server); /* a no-op if it was not started */
+/* Let the thread serve an open channel. */
 void ch_tcp_server_add(struct ch_tcp_server *server, struct ch_tcp_channel *channel);
 /* On return, the thread no longer accesses the channel, nor memory of its parts. */
 void ch_tcp_server_remove(struct ch_tcp_server *server, struct ch_tcp_channel *channel);
-/* The channel got a part, or will soon get one. Returns whether the thread was awake. */
+/* Wake the thread if it sleeps, since the channel got a part or will soon get one. Returns
+ * whether the thread was awake. */
 bool ch_tcp_server_wake(struct ch_tcp_server *server);
+/* Acquire the lock of the thread, before the thread acquires it again. */
 void ch_tcp_server_lock(struct ch_tcp_server *server);
 void ch_tcp_server_unlock(struct ch_tcp_server *server);
 
@@ -491,19 +514,19 @@ chorus_status ch_tcp_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum
 bool ch_tcp_is_sent(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
 bool ch_tcp_is_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
 void ch_tcp_abandon(struct ch_endpoint *ep, uint32_t pe);
-/* The body of a put or reply, which is not copied; channels may send parts of it. */
+/* Set the body of a put or reply, which is not copied; channels may send parts of it. */
 void ch_tcp_slot_set_body(struct ch_endpoint *ep, struct ch_tcp_link *link,
                           struct ch_tcp_slot *slot, const void *body, size_t bytes);
-/* A slot for a reply; null: the peer has exceeded the number of requests. */
+/* Append a slot for a reply; null: the peer has exceeded the number of requests. */
 struct ch_tcp_slot *ch_tcp_slot_for_reply(struct ch_tcp_link *link);
 /* Pass to the kernel as many frames as it takes now. */
 void ch_tcp_flush(struct ch_endpoint *ep, struct ch_tcp_link *link);
 
 /* ---- receive.c ---- */
 
-/* Read what has arrived, and execute it. */
+/* Read what has arrived on the link, execute the frames, and send replies. */
 void ch_tcp_receive(struct ch_endpoint *ep, struct ch_tcp_link *link);
-/* Is the link not read before its channels have received their parts? */
+/* Must the link not be read before its channels have received their parts? */
 bool ch_tcp_waits_for_channels(const struct ch_tcp_link *link);
 /* The operations of struct ch_link_ops for posted receives. */
 bool ch_tcp_post_receive(struct ch_endpoint *ep, uint32_t pe, void *slot, void *dst,

@@ -20,7 +20,7 @@ enum {
     NUMBER_BYTES = 8, /* of a port or GID in text */
 };
 
-/* The next part between colons, without them; false: there is none, or it is empty or too long.
+/* Copy the next part between colons to `out`. False: there is none, or it is empty or too long.
  * *at becomes null after the last. */
 static bool next_part(const char **at, char *out, size_t bytes)
 {
@@ -71,14 +71,15 @@ static bool is_ipv4(const union ibv_gid *gid)
     return memcmp(gid->raw, mapped, sizeof(mapped)) == 0;
 }
 
-static bool is_of_link(const union ibv_gid *gid)
+static bool is_link_local(const union ibv_gid *gid)
 {
     return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
 }
 
+/* Returns how good a GID is, by the order of ch_verbs_gid_choose; more is better. */
 static int rate_gid(const struct ibv_gid_entry *entry)
 {
-    const int kind = is_ipv4(&entry->gid) ? 3 : is_of_link(&entry->gid) ? 1 : 2;
+    const int kind = is_ipv4(&entry->gid) ? 3 : is_link_local(&entry->gid) ? 1 : 2;
 
     return (entry->gid_type == IBV_GID_TYPE_ROCE_V2 ? 4 : 0) + kind;
 }
@@ -116,7 +117,8 @@ static bool is_near(hwloc_topology_t topology, hwloc_const_bitmap_t own,
     return near;
 }
 
-/* If hwloc knows no distances, all are near. */
+/* Set which ports are near the cores of this process. If hwloc knows no distances, all are
+ * near. */
 static void find_near_ports(struct port *ports, size_t n)
 {
     hwloc_topology_t topology;
@@ -133,7 +135,8 @@ out_bitmap:
     hwloc_bitmap_free(own);
 }
 
-/* If a device was requested, no other network replaces it. */
+/* Returns the code with which opening fails: if a device was requested, no other network
+ * replaces it. */
 static chorus_status failure_code_of(const struct ch_verbs_choice *choice)
 {
     return choice->name[0] != '\0' ? CHORUS_ERR_ARG : CHORUS_ERR_UNSUPPORTED;
@@ -144,7 +147,8 @@ struct excuse {
     char text[200];
 };
 
-/* libibverbs reports a file that it may not open as missing. */
+/* Set the excuse of a device that cannot be opened; libibverbs reports a file that it may not
+ * open as missing. */
 static void explain_open_failure(struct ibv_device *device, struct excuse *excuse)
 {
     const int error = errno;
@@ -160,6 +164,8 @@ static void explain_open_failure(struct ibv_device *device, struct excuse *excus
                        ibv_get_device_name(device), strerror(error));
 }
 
+/* Add the active ports of a device that CHORUS_VERBS allows to ports[*n]; for the others, set
+ * the excuse. */
 static void add_ports(struct ibv_device *device, const struct ch_verbs_choice *choice,
                       struct port *ports, size_t *n, struct excuse *excuse)
 {
@@ -189,7 +195,7 @@ static void add_ports(struct ibv_device *device, const struct ch_verbs_choice *c
     (void)ibv_close_device(context);
 }
 
-/* The port to use, among those of all devices. */
+/* Choose the port to use, among those of all devices, for the `nth` PE of the host. */
 static chorus_status choose_port(struct ibv_device **list, const struct ch_verbs_choice *choice,
                                  uint32_t nth, struct port *out)
 {
@@ -223,6 +229,7 @@ static chorus_status choose_port(struct ibv_device **list, const struct ch_verbs
 
 /* --- opening one --- */
 
+/* Set the GID of the device's port: the requested one, or the best. */
 static chorus_status choose_gid(const struct ch_verbs_choice *choice,
                                 struct ch_verbs_device *device)
 {
@@ -254,6 +261,7 @@ static chorus_status choose_gid(const struct ch_verbs_choice *choice,
     return CHORUS_OK;
 }
 
+/* Set device->where, for messages. */
 static void describe_place(struct ch_verbs_device *device)
 {
     char address[INET6_ADDRSTRLEN] = "?";
@@ -273,6 +281,7 @@ static void describe_place(struct ch_verbs_device *device)
                        device->name, device->port, device->port_attr.lid);
 }
 
+/* Open the device of the port, and set *out. */
 static chorus_status open_port(const struct port *port, const struct ch_verbs_choice *choice,
                                struct ch_verbs_device *out)
 {

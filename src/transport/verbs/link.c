@@ -30,9 +30,9 @@ enum {
     CALLS_SENT = 64,
     HOPS = 64,
     PSN_MASK = 0xffffff,
-    /* A packet counts as lost after 4.096 us * 2^timeout, at least 67 ms and several times that
-     * on some adapters, and is repeated 6 times until a peer counts as lost. For Soft-RoCE, 7
-     * would mean without limit. */
+    /* A packet counts as lost after 4.096 us * 2^timeout, at least 67 ms and several times
+     * that on some adapters, and is repeated 6 times until a peer counts as lost. For
+     * Soft-RoCE, 7 would mean without limit. */
     ACK_TIMEOUT_UNIT_NS = 4096,
     ACK_TIMEOUT_MIN = 14,
     ACK_TIMEOUT_MAX = 31,
@@ -72,7 +72,7 @@ struct ibv_qp *ch_verbs_qp(const struct ch_endpoint *ep, uint32_t inline_bytes,
     return qp;
 }
 
-/* The address of a peer's port. */
+/* Returns the address of a peer's port, for address handles and queue pairs. */
 static struct ibv_ah_attr address_of_port(const struct ch_endpoint *ep,
                                           const struct ch_verbs_card *card)
 {
@@ -86,13 +86,13 @@ static struct ibv_ah_attr address_of_port(const struct ch_endpoint *ep,
     return ah;
 }
 
-static uint8_t least(uint8_t a, uint8_t b)
+static uint8_t min_u8(uint8_t a, uint8_t b)
 {
     return a < b ? a : b;
 }
 
-/* The shortest one with which all repetitions together take longer than an interruption of the
- * network that is to be survived. */
+/* Returns the shortest timeout with which all repetitions of a packet together take longer than
+ * an interruption of the network that is to be survived. */
 static uint8_t ack_timeout(const struct ch_endpoint *ep)
 {
     const uint64_t all_ns = ch_silence_limit_ns(ep->terms.options->link_ns);
@@ -103,21 +103,21 @@ static uint8_t ack_timeout(const struct ch_endpoint *ep)
     return t;
 }
 
-/* Connect this PE's queue pair to that in the request. Not 0: the errno of a failure. */
+/* Connect this PE's queue pair to that in the request. Returns 0, or the errno of a failure. */
 static int connect_qp(const struct ch_endpoint *ep, const struct ch_verbs_link *link,
                       const struct ch_verbs_call *call)
 {
     const struct ch_verbs_card *card = &ep->peers[link->pe].card;
     struct ibv_qp_attr attr = {.qp_state = IBV_QPS_RTR,
                                .path_mtu =
-                                   least(card->mtu, (uint8_t)ep->device.port_attr.active_mtu),
+                                   min_u8(card->mtu, (uint8_t)ep->device.port_attr.active_mtu),
                                .dest_qp_num = call->qpn,
                                .rq_psn = call->psn,
                                .min_rnr_timer = RNR_TIMER,
                                .ah_attr = address_of_port(ep, card)};
     int error;
 
-    attr.max_dest_rd_atomic = least(CH_VERBS_READS, (uint8_t)ep->device.attr.max_qp_rd_atom);
+    attr.max_dest_rd_atomic = min_u8(CH_VERBS_READS, (uint8_t)ep->device.attr.max_qp_rd_atom);
     error = ibv_modify_qp(link->qp, &attr,
                           IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN |
                               IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
@@ -137,6 +137,7 @@ static int connect_qp(const struct ch_endpoint *ep, const struct ch_verbs_link *
 
 /* --- connection requests --- */
 
+/* Set the MAC of a connection request. */
 static void compute_mac(const struct ch_endpoint *ep, struct ch_verbs_call *call)
 {
     (void)crypto_generichash(call->mac, sizeof(call->mac), (const unsigned char *)call,
@@ -144,7 +145,8 @@ static void compute_mac(const struct ch_endpoint *ep, struct ch_verbs_call *call
                              sizeof(ep->terms.secret));
 }
 
-static bool has_valid_mac(const struct ch_endpoint *ep, const struct ch_verbs_call *call)
+/* Is the request for this PE, from a PE of the job, and does it have a valid MAC? */
+static bool is_call_valid(const struct ch_endpoint *ep, const struct ch_verbs_call *call)
 {
     struct ch_verbs_call own = *call;
 
@@ -201,7 +203,6 @@ chorus_status ch_verbs_make_calls(struct ch_endpoint *ep)
     return ep->failed == CHORUS_OK ? CHORUS_OK : CH_FAIL(ep->failed, "%s", ep->why);
 }
 
-/* Send one datagram; it is dropped if there is no room, as datagrams may be lost anyway. */
 void ch_verbs_call_peer(struct ch_endpoint *ep, struct ch_verbs_link *link)
 {
     struct ch_verbs_call *call = (struct ch_verbs_call *)(void *)ch_verbs_sent_at(
@@ -249,7 +250,7 @@ void ch_verbs_handle_call(struct ch_endpoint *ep, const struct ch_verbs_call *ca
     struct ch_verbs_link *link;
     int error;
 
-    if (ep->peers == NULL || !has_valid_mac(ep, call)) return;
+    if (ep->peers == NULL || !is_call_valid(ep, call)) return;
     link = ch_verbs_link(ep, call->ctx, call->from);
     if (link == NULL || link->stage == CH_VERBS_FAILED) return;
     if (call->failed) {

@@ -15,7 +15,6 @@
 
 _Static_assert(sizeof(struct ch_verbs_card) <= CH_LINK_ADDRESS_BYTES, "card");
 
-/* The message of a failure to register memory. */
 chorus_status ch_verbs_refuse_memory(const struct ch_endpoint *ep, size_t bytes, int error)
 {
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
@@ -30,6 +29,7 @@ chorus_status ch_verbs_refuse_memory(const struct ch_endpoint *ep, size_t bytes,
                    ep->device.name, bytes >> 10, strerror(error));
 }
 
+/* Returns 1 or 2; 0: the device is InfiniBand. */
 static uint8_t roce_version(const struct ch_verbs_device *device)
 {
     if (!device->is_ethernet) return 0;
@@ -84,9 +84,10 @@ static void deregister(struct ch_verbs_regions *regions)
 }
 
 /*
- * Registered twice: under the strict key a write passes no other, as words require; under the
- * relaxed key writes of data may pass each other on the way through the host, which some hosts
- * need to be fast. Without a bus, or if the second registration fails, both keys are the same.
+ * Register memory twice: under the strict key a write passes no other, as words require; under
+ * the relaxed key writes of data may pass each other on the way through the host, which some
+ * hosts need to be fast. Without a bus, or if the second registration fails, both keys are the
+ * same.
  */
 static chorus_status make_regions(const struct ch_endpoint *ep, void *base, size_t bytes,
                                   struct ch_verbs_regions **regions_out)
@@ -153,7 +154,8 @@ void ch_verbs_drop_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *the
     (void)ch_parts_remove(&ep->peers[pe].places, (uintptr_t)there, &part);
 }
 
-static bool held_use_memory(const struct ch_verbs_link *link)
+/* Do operations that wait until the link is up use memory of the caller? */
+static bool held_ops_use_memory(const struct ch_verbs_link *link)
 {
     for (uint32_t i = 0; i < link->n_held; i++)
         if (link->held[i].src != NULL || link->held[i].dst != NULL) return true;
@@ -170,11 +172,11 @@ static bool uses_memory(const struct ch_verbs_link *link)
     }
     for (uint64_t i = link->answered; i != link->asked; i++)
         if (link->fetched[i % CH_VERBS_AMOS] != NULL) return true;
-    return held_use_memory(link);
+    return held_ops_use_memory(link);
 }
 
-/* A device does not access memory for a queue pair that was destroyed, and completions of a
- * failed link copy nothing. */
+/* End the links to pe whose operations use memory of the caller: a device does not access
+ * memory for a queue pair that was destroyed, and completions of a failed link copy nothing. */
 void ch_verbs_abandon(struct ch_endpoint *ep, uint32_t pe)
 {
     for (uint32_t i = 0; i < ep->n_links; i++) {

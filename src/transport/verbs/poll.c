@@ -47,6 +47,8 @@ void ch_verbs_fail(struct ch_endpoint *ep, struct ch_verbs_link *link, chorus_st
     va_end(args);
 }
 
+/* Returns what a failed completion means, to follow libibverbs' name of it; "" if that says it.
+ */
 static const char *failure_text(enum ibv_wc_status status)
 {
     switch (status) {
@@ -106,6 +108,7 @@ static void serve_amo(struct ch_endpoint *ep, struct ch_verbs_link *link,
     ch_verbs_send_answers(ep, link);
 }
 
+/* Store the answer to the link's first atomic operation that has none. */
 static void store_answer(struct ch_endpoint *ep, struct ch_verbs_link *link,
                          const struct ch_verbs_mail *mail)
 {
@@ -119,6 +122,7 @@ static void store_answer(struct ch_endpoint *ep, struct ch_verbs_link *link,
     if (to != NULL) *to = mail->value;
 }
 
+/* Handle a received mail, and post its buffer again. */
 static void read_mail(struct ch_endpoint *ep, const struct ibv_wc *wc)
 {
     const uint32_t i = (uint32_t)wc->wr_id;
@@ -149,6 +153,7 @@ static void read_mail(struct ch_endpoint *ep, const struct ibv_wc *wc)
     }
 }
 
+/* Handle a received connection request, and post its buffer again. */
 static void read_call(struct ch_endpoint *ep, const struct ibv_wc *wc)
 {
     enum { GRH_BYTES = 40 };
@@ -163,7 +168,7 @@ static void read_call(struct ch_endpoint *ep, const struct ibv_wc *wc)
 
 /* --- completions --- */
 
-/* The work requests of a queue pair complete in order, so all earlier ones are complete. */
+/* Complete the work requests up to this number: those of a queue pair complete in order. */
 static void complete_up_to(struct ch_endpoint *ep, struct ch_verbs_link *link, uint32_t number)
 {
     while ((uint32_t)link->retired != number) {
@@ -178,6 +183,7 @@ static void complete_up_to(struct ch_endpoint *ep, struct ch_verbs_link *link, u
     }
 }
 
+/* Handle a completion: of a received mail or connection request, or of a work request. */
 static void handle_completion(struct ch_endpoint *ep, const struct ibv_wc *wc)
 {
     const uint32_t which = (uint32_t)(wc->wr_id >> 32);
@@ -200,8 +206,9 @@ static void handle_completion(struct ch_endpoint *ep, const struct ibv_wc *wc)
 
 /* --- events of the device --- */
 
-static const struct ch_verbs_link *link_of(const struct ch_endpoint *ep,
-                                           const struct ibv_qp *qp)
+/* Returns the link with this queue pair; null: it is of none. */
+static const struct ch_verbs_link *find_link_of_qp(const struct ch_endpoint *ep,
+                                                   const struct ibv_qp *qp)
 {
     for (uint32_t i = 0; i < ep->n_links; i++)
         if (ep->links[i]->qp == qp) return ep->links[i];
@@ -222,7 +229,7 @@ static void handle_event(struct ch_endpoint *ep, const struct ibv_async_event *e
     case IBV_EVENT_QP_FATAL:
     case IBV_EVENT_QP_REQ_ERR:
     case IBV_EVENT_QP_ACCESS_ERR:
-        link = (struct ch_verbs_link *)(uintptr_t)link_of(ep, event->element.qp);
+        link = (struct ch_verbs_link *)(uintptr_t)find_link_of_qp(ep, event->element.qp);
         break;
     case IBV_EVENT_CQ_ERR:
     case IBV_EVENT_SRQ_ERR:
@@ -234,7 +241,8 @@ static void handle_event(struct ch_endpoint *ep, const struct ibv_async_event *e
     ch_verbs_fail(ep, link, CHORUS_ERR_SYSTEM, "%s", ibv_event_type_str(event->event_type));
 }
 
-static void look_at_events(struct ch_endpoint *ep)
+/* Handle the events of the device, and fail if its port is down for too long. */
+static void read_events(struct ch_endpoint *ep)
 {
     struct pollfd fd = {ep->device.context->async_fd, POLLIN, 0};
     struct ibv_async_event event;
@@ -250,6 +258,7 @@ static void look_at_events(struct ch_endpoint *ep)
 
 /* --- progress --- */
 
+/* Read the completion event, if it has arrived; the next sleep requests another. */
 static void disarm(struct ch_endpoint *ep)
 {
     struct pollfd fd = {ep->channel->fd, POLLIN, 0};
@@ -277,17 +286,17 @@ chorus_status ch_verbs_progress(struct ch_endpoint *ep, bool *moved_out)
     if (ep->n_calling > 0 && ep->looks % LOOKS_AT_CALLS == 0) ch_verbs_repeat_calls(ep);
     for (uint32_t i = 0; ep->n_owing > 0 && i < ep->n_links; i++)
         ch_verbs_send_answers(ep, ep->links[i]);
-    if (ep->looks % LOOKS_AT_EVENTS == 0) look_at_events(ep);
+    if (ep->looks % LOOKS_AT_EVENTS == 0) read_events(ep);
     return ep->failed == CHORUS_OK ? CHORUS_OK : CH_FAIL(ep->failed, "%s", ep->why);
 }
 
-/* A completion between the last poll and the request for an event causes no event, so poll
- * again. */
+/* Request an event for the next completion. A completion between the last poll and the request
+ * causes no event, so poll again. */
 int ch_verbs_watch(struct ch_endpoint *ep)
 {
     bool moved = false;
 
-    look_at_events(ep);
+    read_events(ep);
     if (ep->n_calling > 0 || ep->n_owing > 0 || ep->port_down_ns != 0) return -1;
     if (!ep->is_armed) {
         if (ibv_req_notify_cq(ep->cq, 0) != 0) return -1;

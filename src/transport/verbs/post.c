@@ -23,8 +23,8 @@ struct waited {
     uint32_t looks;
 };
 
-/* Make progress while waiting for room. False: the link has failed, or the wait has reached its
- * time limit. */
+/* Make progress once while waiting for room. False: the network has failed, or the wait has
+ * reached its time limit. */
 static bool progress_while_waiting(struct ch_endpoint *ep, struct ch_verbs_link *link,
                                    struct waited *p)
 {
@@ -45,11 +45,13 @@ static bool progress_while_waiting(struct ch_endpoint *ep, struct ch_verbs_link 
     return ep->failed == CHORUS_OK;
 }
 
+/* Is there room for a work request of the link, and for its completion? */
 static bool has_room(const struct ch_endpoint *ep, const struct ch_verbs_link *link)
 {
     return link->posted - link->retired < CH_VERBS_DEPTH && ep->n_unread < CH_VERBS_SENDS;
 }
 
+/* Wait for room for one work request. False: the network has failed. */
 static bool wait_for_room(struct ch_endpoint *ep, struct ch_verbs_link *link)
 {
     struct waited p = {0, 0};
@@ -59,6 +61,8 @@ static bool wait_for_room(struct ch_endpoint *ep, struct ch_verbs_link *link)
     return true;
 }
 
+/* Take a free piece of the pool, after a wait if there is none. Null: the network has failed.
+ */
 static char *wait_for_piece(struct ch_endpoint *ep, struct ch_verbs_link *link)
 {
     struct waited p = {0, 0};
@@ -70,7 +74,7 @@ static char *wait_for_piece(struct ch_endpoint *ep, struct ch_verbs_link *link)
 
 /* --- work requests --- */
 
-/* Post one work request for which there is room. */
+/* Post one work request for which there is room; `slot`: what its completion releases. */
 static void post_request(struct ch_endpoint *ep, struct ch_verbs_link *link,
                          struct ibv_send_wr *wr, struct ch_verbs_slot slot)
 {
@@ -100,7 +104,8 @@ static void post_request(struct ch_endpoint *ep, struct ch_verbs_link *link,
     }
 }
 
-/* A copy, since other threads may add parts while this one waits for room. */
+/* Copy the part of the peer's memory that contains `there`; a copy, since other threads may add
+ * parts while this one waits for room. False: there is none, and the network has failed. */
 static bool find_place(struct ch_endpoint *ep, struct ch_verbs_link *link, const char *there,
                        struct ch_part *place_out)
 {
@@ -115,7 +120,8 @@ static bool find_place(struct ch_endpoint *ep, struct ch_verbs_link *link, const
     return true;
 }
 
-/* Checked before anything is accessed. */
+/* Has the peer announced all of this memory? If not, the network fails before anything is
+ * accessed. */
 static bool is_memory_known(struct ch_endpoint *ep, struct ch_verbs_link *link,
                             const char *there, size_t bytes)
 {
@@ -127,22 +133,25 @@ static bool is_memory_known(struct ch_endpoint *ep, struct ch_verbs_link *link,
     return true;
 }
 
-static size_t least(size_t a, size_t b)
+static size_t min_size(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-/* The bytes of one work request, from or to `at`, which is in `part` or in none. */
+/* Returns how many of the bytes one work request can transfer, between `at` at this PE, which
+ * is in `part` or (null) in none, and `there` in the peer's `place`. */
 static size_t request_bytes(const struct ch_endpoint *ep, const struct ch_part *part,
                             const char *at, const struct ch_part *place, const char *there,
                             size_t bytes)
 {
-    bytes = least(bytes, place->base + place->bytes - (uintptr_t)there);
-    if (part == NULL) return least(bytes, CH_VERBS_PIECE_BYTES);
-    bytes = least(bytes, ep->device.port_attr.max_msg_sz);
-    return least(bytes, part->base + part->bytes - (uintptr_t)at);
+    bytes = min_size(bytes, place->base + place->bytes - (uintptr_t)there);
+    if (part == NULL) return min_size(bytes, CH_VERBS_PIECE_BYTES);
+    bytes = min_size(bytes, ep->device.port_attr.max_msg_sz);
+    return min_size(bytes, part->base + part->bytes - (uintptr_t)at);
 }
 
+/* Post a write of the first bytes of a put, as many as one work request can; *done_out is their
+ * number. False: the network has failed. */
 static bool post_put(struct ch_endpoint *ep, struct ch_verbs_link *link, char *there,
                      const char *src, size_t bytes, size_t *done_out)
 {
@@ -177,6 +186,8 @@ static bool post_put(struct ch_endpoint *ep, struct ch_verbs_link *link, char *t
     return true;
 }
 
+/* Post a read of the first bytes of a get, as many as one work request can; *done_out is their
+ * number. False: the network has failed. */
 static bool post_get(struct ch_endpoint *ep, struct ch_verbs_link *link, char *dst,
                      const char *there, size_t bytes, size_t *done_out)
 {
@@ -208,6 +219,7 @@ static bool post_get(struct ch_endpoint *ep, struct ch_verbs_link *link, char *d
     return true;
 }
 
+/* Post a message for the peer's CPU, for which there is room. */
 static void send_mail(struct ch_endpoint *ep, struct ch_verbs_link *link,
                       const struct ch_verbs_mail *mail)
 {
@@ -218,6 +230,7 @@ static void send_mail(struct ch_endpoint *ep, struct ch_verbs_link *link,
     post_request(ep, link, &wr, (struct ch_verbs_slot){0});
 }
 
+/* Request an atomic operation of the peer's CPU, after a wait for room. */
 static void post_amo(struct ch_endpoint *ep, struct ch_verbs_link *link,
                      const struct ch_verbs_op *op)
 {
@@ -237,10 +250,10 @@ static void post_amo(struct ch_endpoint *ep, struct ch_verbs_link *link,
 }
 
 /*
- * If the device performs writes in order, a word is a separate write after the earlier writes,
- * under the key under which no write passes another. Otherwise, and after atomic operations,
- * which the peer's CPU may not have executed yet, that CPU stores the word: it receives the
- * message after all earlier writes have arrived.
+ * Store a word at the peer after the earlier writes. If the device performs writes in order, a
+ * word is a separate write after the earlier writes, under the key under which no write passes
+ * another. Otherwise, and after atomic operations, which the peer's CPU may not have executed
+ * yet, that CPU stores the word: it receives the message after all earlier writes have arrived.
  */
 static void post_word(struct ch_endpoint *ep, struct ch_verbs_link *link,
                       const struct ch_verbs_op *op)
@@ -266,7 +279,8 @@ static void post_word(struct ch_endpoint *ep, struct ch_verbs_link *link,
     post_request(ep, link, &wr, (struct ch_verbs_slot){0});
 }
 
-/* If there is no room it is omitted, and the peer polls again after a while. */
+/* Send a message without contents to the peer's CPU. False: there is no room; it is omitted,
+ * and the peer polls again after a while. */
 static bool send_notice(struct ch_endpoint *ep, struct ch_verbs_link *link,
                         enum ch_verbs_mail_kind kind)
 {
@@ -277,7 +291,7 @@ static bool send_notice(struct ch_endpoint *ep, struct ch_verbs_link *link,
     return true;
 }
 
-/* With many links this would cost more than the sleep of a millisecond. */
+/* With many links, announcements would cost more than the sleep of a millisecond. */
 void ch_verbs_announce_sleep(struct ch_endpoint *ep)
 {
     if (!ep->is_in_order || ep->n_links > DOZE_LINKS || ep->failed != CHORUS_OK) return;
@@ -286,7 +300,7 @@ void ch_verbs_announce_sleep(struct ch_endpoint *ep)
             ep->links[i]->is_told = send_notice(ep, ep->links[i], CH_VERBS_MAIL_DOZES);
 }
 
-/* The peer sleeps and may wait for this word. */
+/* Send an event to the peer if it sleeps, and may wait for the word that op stores. */
 static void wake_sleeping_peer(struct ch_endpoint *ep, struct ch_verbs_link *link,
                                const struct ch_verbs_op *op)
 {
@@ -297,6 +311,8 @@ static void wake_sleeping_peer(struct ch_endpoint *ep, struct ch_verbs_link *lin
     link->peer_dozes = !send_notice(ep, link, CH_VERBS_MAIL_KNOCK);
 }
 
+/* Post the work requests of an operation, after waits for room; its memory at the peer is
+ * checked first. */
 static void perform_op(struct ch_endpoint *ep, struct ch_verbs_link *link,
                        const struct ch_verbs_op *op)
 {

@@ -196,20 +196,21 @@ struct ch_endpoint {
     char why[256];
 };
 
-/* Regions of the pool. */
+/* Buffer i of the pool for: a received mail, a received connection request, one to send. */
 char *ch_verbs_mail_at(const struct ch_endpoint *ep, uint32_t i);
 char *ch_verbs_received_at(const struct ch_endpoint *ep, uint32_t i);
 char *ch_verbs_sent_at(const struct ch_endpoint *ep, uint32_t i);
 
-/* The first failure is kept. Later operations of the link, if one is given, do nothing. */
+/* Fail the network with this message; the first failure is kept. Later operations of the link,
+ * if one is given, do nothing. */
 void ch_verbs_fail(struct ch_endpoint *ep, struct ch_verbs_link *link, chorus_status code,
                    const char *format, ...) __attribute__((cold, format(printf, 4, 5)));
 
-/* --- device.c --- */
+/* Read the value of CHORUS_VERBS. ERR_ARG: it is not valid. */
 CH_MUST_CHECK chorus_status ch_verbs_choice_read(const char *text, struct ch_verbs_choice *out);
 
-/* The entry of a port's table to use: RoCE v2 before v1, and IPv4 addresses before global IPv6
- * addresses before link-local ones. -1: there is none. */
+/* Returns the index of the GID to use for a port: RoCE v2 before v1, and IPv4 addresses before
+ * global IPv6 addresses before link-local ones. -1: there is none. */
 int ch_verbs_gid_choose(const struct ibv_gid_entry *entries, size_t n, uint8_t port);
 
 /* Open the device for this PE, the `nth` of its host: the nearest to the cores that it may run
@@ -220,45 +221,56 @@ CH_MUST_CHECK chorus_status ch_verbs_device_open(const struct ch_verbs_choice *c
 void ch_verbs_device_close(struct ch_verbs_device *device);
 
 /* --- link.c --- */
-/* The link, which is made if needed; null: it cannot be made, and the network has failed. */
+/* Returns the link of ctx to pe, which is created if there is none; null: it cannot be created,
+ * and the network has failed. */
 struct ch_verbs_link *ch_verbs_link(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe);
+/* Returns the link of ctx to pe; null: it was not created yet. */
 struct ch_verbs_link *ch_verbs_link_find(const struct ch_endpoint *ep, uint32_t ctx,
                                          uint32_t pe);
 void ch_verbs_link_free(struct ch_verbs_link *link);
-/* Handle a received request; send one; repeat it for each link that still waits; queue an
- * operation for a link that is not up yet; the link is up. */
+/* Handle a received connection request: connect the link's queue pair to that of its sender. */
 void ch_verbs_handle_call(struct ch_endpoint *ep, const struct ch_verbs_call *call);
+/* Send a connection request for the link; it is dropped if there is no room, as datagrams may
+ * be lost anyway. */
 void ch_verbs_call_peer(struct ch_endpoint *ep, struct ch_verbs_link *link);
+/* Repeat the request for each link with waiting operations, and fail those that wait too long.
+ */
 void ch_verbs_repeat_calls(struct ch_endpoint *ep);
+/* Queue an operation for a link that is not up yet; the first one sends the connection request.
+ */
 void ch_verbs_hold_op(struct ch_endpoint *ep, struct ch_verbs_link *link,
                       const struct ch_verbs_op *op);
+/* The peer's end is connected: mark the link as up, and post its queued operations. */
 void ch_verbs_set_up(struct ch_endpoint *ep, struct ch_verbs_link *link);
-/* Post a receive buffer again. */
+/* Post receive buffer i for connection requests. */
 void ch_verbs_post_call_receive(struct ch_endpoint *ep, uint32_t i);
+/* Create the queue pair for connection requests, with its receive buffers. */
 CH_MUST_CHECK chorus_status ch_verbs_make_calls(struct ch_endpoint *ep);
-/* A queue pair that carries data, in its first state; null: errno is the reason. */
+/* Create a queue pair that carries data, in its first state. *inline_bytes_out, which may be
+ * null: bytes that it can send inline. Returns null: errno is the reason. */
 struct ibv_qp *ch_verbs_qp(const struct ch_endpoint *ep, uint32_t inline_bytes,
                            uint32_t *inline_bytes_out);
 
 /* --- post.c --- */
-/* Post an operation of the network's caller; and post the waiting ones once the link is up. */
+/* Post an operation, or queue it until the link is up. */
 void ch_verbs_post_or_hold(struct ch_endpoint *ep, struct ch_verbs_link *link,
                            const struct ch_verbs_op *op);
+/* Post an operation on a link that is up; wakes the peer if it sleeps and may wait for it. */
 void ch_verbs_perform_op(struct ch_endpoint *ep, struct ch_verbs_link *link,
                          const struct ch_verbs_op *op);
-/* Post a write without data, whose completion confirms that all earlier operations have
- * arrived. */
+/* Request a completion that confirms that all earlier operations have arrived, by a write
+ * without data; not if the last one requested it, or there is no room. */
 void ch_verbs_flush(struct ch_endpoint *ep, struct ch_verbs_link *link);
-/* See link.h. */
+/* Announce to peers that this PE is about to sleep: `sleep` of link.h. */
 void ch_verbs_announce_sleep(struct ch_endpoint *ep);
 /* Post replies for which there was no room. */
 void ch_verbs_send_answers(struct ch_endpoint *ep, struct ch_verbs_link *link);
 
 /* --- memory.c --- */
-/* The message of a failure to register memory. */
+/* Fail with the message that `bytes` cannot be registered; error: the errno. */
 CH_MUST_CHECK chorus_status ch_verbs_refuse_memory(const struct ch_endpoint *ep, size_t bytes,
                                                    int error);
-/* See link.h. */
+/* The operations of struct ch_link_ops. */
 void ch_verbs_card(const struct ch_endpoint *ep, char card_out[CH_LINK_ADDRESS_BYTES]);
 chorus_status ch_verbs_meet(struct ch_endpoint *ep, const char (*cards)[CH_LINK_ADDRESS_BYTES]);
 chorus_status ch_verbs_attach(struct ch_endpoint *ep, void *base, size_t bytes,
@@ -270,8 +282,10 @@ void ch_verbs_drop_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *the
 void ch_verbs_abandon(struct ch_endpoint *ep, uint32_t pe);
 
 /* --- poll.c --- */
+/* The operations of struct ch_link_ops. */
 chorus_status ch_verbs_progress(struct ch_endpoint *ep, bool *moved_out);
 int ch_verbs_watch(struct ch_endpoint *ep);
+/* Post receive buffer i for mail. */
 void ch_verbs_post_mail_receive(struct ch_endpoint *ep, uint32_t i);
 
 #endif /* CH_VERBS_STATE_H */

@@ -51,7 +51,8 @@ char *ch_verbs_sent_at(const struct ch_endpoint *ep, uint32_t i)
 
 /* --- start and end --- */
 
-/* Shared memory, so that after a fork the device and the parent still use the same pages. */
+/* Allocate and register the pool of buffers, in shared memory, so that after a fork the device
+ * and the parent still use the same pages. */
 static chorus_status make_pool(struct ch_endpoint *ep)
 {
     ep->pool =
@@ -68,23 +69,26 @@ static chorus_status make_pool(struct ch_endpoint *ep)
     return CHORUS_OK;
 }
 
-static chorus_status refuse_device(const struct ch_endpoint *ep, const char *what)
+/* Fail with the message that the device cannot create a `what`; errno is the reason. */
+static chorus_status fail_to_create(const struct ch_endpoint *ep, const char *what)
 {
     return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "%s cannot create a %s: %s", ep->device.name, what,
                    strerror(errno));
 }
 
+/* Create the completion queue, the shared receive queue, and the queue pair for connection
+ * requests. */
 static chorus_status make_queues(struct ch_endpoint *ep)
 {
     struct ibv_srq_init_attr init = {.attr = {.max_wr = CH_VERBS_MAILS, .max_sge = 1}};
     const int completions = CH_VERBS_SENDS + CH_VERBS_MAILS + 2 * CH_VERBS_CALLS;
 
     ep->channel = ibv_create_comp_channel(ep->device.context);
-    if (ep->channel == NULL) return refuse_device(ep, "completion channel");
+    if (ep->channel == NULL) return fail_to_create(ep, "completion channel");
     ep->cq = ibv_create_cq(ep->device.context, completions, NULL, ep->channel, 0);
-    if (ep->cq == NULL) return refuse_device(ep, "completion queue");
+    if (ep->cq == NULL) return fail_to_create(ep, "completion queue");
     ep->srq = ibv_create_srq(ep->pd, &init);
-    if (ep->srq == NULL) return refuse_device(ep, "shared receive queue");
+    if (ep->srq == NULL) return fail_to_create(ep, "shared receive queue");
     for (uint32_t i = 0; i < CH_VERBS_MAILS && ep->failed == CHORUS_OK; i++)
         ch_verbs_post_mail_receive(ep, i);
     return ch_verbs_make_calls(ep);
@@ -96,7 +100,7 @@ static chorus_status try_queue_pair(struct ch_endpoint *ep)
     struct ibv_qp *qp = ch_verbs_qp(ep, INLINE_BYTES, &ep->inline_bytes);
 
     if (qp == NULL) qp = ch_verbs_qp(ep, sizeof(struct ch_verbs_mail), &ep->inline_bytes);
-    if (qp == NULL) return refuse_device(ep, "queue pair of the kind that Chorus needs");
+    if (qp == NULL) return fail_to_create(ep, "queue pair of the kind that Chorus needs");
     /* Does a CPU that polls memory see the writes of this queue pair in their order, if none of
      * them is under a relaxed key? libibverbs reports it, if it is not too old (meson.build).
      * Soft-RoCE processes packets in order, and stores the data of one before the next. */
@@ -106,6 +110,7 @@ static chorus_status try_queue_pair(struct ch_endpoint *ep)
     return CHORUS_OK;
 }
 
+/* Create the descriptor that `watch` returns, for completions and events of the device. */
 static chorus_status make_watch(struct ch_endpoint *ep)
 {
     struct epoll_event event = {.events = EPOLLIN};
@@ -118,7 +123,7 @@ static chorus_status make_watch(struct ch_endpoint *ep)
     return CHORUS_OK;
 }
 
-/* The number of this PE among those of its host, to distribute them over ports. */
+/* Returns the number of this PE among those of its host, to distribute them over ports. */
 static uint32_t number_on_host(const struct ch_link_terms *terms)
 {
     uint32_t before = 0;
@@ -128,6 +133,8 @@ static uint32_t number_on_host(const struct ch_link_terms *terms)
     return before;
 }
 
+/* Open the device that CHORUS_VERBS or the cores of this PE select, with all that links share.
+ */
 static chorus_status open_device(struct ch_endpoint *ep)
 {
     struct ch_verbs_choice choice;
@@ -136,14 +143,15 @@ static chorus_status open_device(struct ch_endpoint *ep)
     CH_TRY(ch_verbs_choice_read(ep->terms.options->verbs, &choice));
     CH_TRY(ch_verbs_device_open(&choice, number_on_host(&ep->terms), &ep->device));
     ep->pd = ibv_alloc_pd(ep->device.context);
-    if (ep->pd == NULL) return refuse_device(ep, "protection domain");
+    if (ep->pd == NULL) return fail_to_create(ep, "protection domain");
     CH_TRY(make_pool(ep));
     CH_TRY(make_queues(ep));
     CH_TRY(try_queue_pair(ep));
     return make_watch(ep);
 }
 
-/* Posted operations arrive even if no thread waits for them; this waits for a moment. */
+/* Wait for a moment until posted operations are complete; they arrive even if no thread waits
+ * for them. */
 static void wait_for_posted(struct ch_endpoint *ep)
 {
     const uint64_t start_ns = ch_clock_ns();
@@ -221,6 +229,7 @@ static uint32_t verbs_caps(const struct ch_endpoint *ep)
 
 /* --- operations --- */
 
+/* Post an operation on the link of ctx to pe, which is created if there is none. */
 static void post_op(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
                     const struct ch_verbs_op *op)
 {
@@ -277,12 +286,14 @@ static chorus_status verbs_put_signal(struct ch_endpoint *ep, uint32_t ctx, uint
     return CHORUS_OK;
 }
 
+/* May the sources of all operations on the link change? */
 static bool link_is_sent(struct ch_endpoint *ep, struct ch_verbs_link *link)
 {
     (void)ep;
     return link->n_held == 0 && link->retired >= link->lent;
 }
 
+/* Have all operations on the link taken effect? If not, requests a completion. */
 static bool link_is_done(struct ch_endpoint *ep, struct ch_verbs_link *link)
 {
     if (link->n_held > 0) return false;
@@ -290,28 +301,31 @@ static bool link_is_done(struct ch_endpoint *ep, struct ch_verbs_link *link)
     return link->posted == link->retired && link->asked == link->answered;
 }
 
-static bool holds_for_all(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
-                          bool (*what)(struct ch_endpoint *, struct ch_verbs_link *))
+/* Does is_over hold for the link of ctx to pe, or for all links of ctx (CH_LINK_ALL)? Never
+ * after a failure. */
+static bool holds_for_links(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
+                            bool (*is_over)(struct ch_endpoint *, struct ch_verbs_link *))
 {
     if (ep->failed != CHORUS_OK) return false;
     if (pe != CH_LINK_ALL) {
         struct ch_verbs_link *link = ch_verbs_link_find(ep, ctx, pe);
 
-        return link == NULL || what(ep, link);
+        return link == NULL || is_over(ep, link);
     }
     for (uint32_t i = 0; i < ep->n_links; i++)
-        if (ep->links[i]->ctx == ctx && !what(ep, ep->links[i])) return false;
+        if (ep->links[i]->ctx == ctx && !is_over(ep, ep->links[i])) return false;
     return true;
 }
 
+/* May the sources of all operations of ctx to pe change? */
 static bool verbs_is_sent(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
-    return holds_for_all(ep, ctx, pe, link_is_sent);
+    return holds_for_links(ep, ctx, pe, link_is_sent);
 }
 
 static bool verbs_is_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
-    return holds_for_all(ep, ctx, pe, link_is_done);
+    return holds_for_links(ep, ctx, pe, link_is_done);
 }
 
 static void verbs_describe(const struct ch_endpoint *ep, uint32_t pe,
