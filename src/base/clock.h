@@ -18,7 +18,8 @@ static inline uint64_t ch_clock_ns(void)
     return (uint64_t)t.tv_sec * CH_NS_PER_S + (uint64_t)t.tv_nsec;
 }
 
-/* Ticks of an unknown, constant rate, which is the same for all processes of a host. */
+/* Read a counter whose ticks have an unknown but constant rate, and which is the same for all
+ * processes of a host. */
 static inline uint64_t ch_clock_ticks(void)
 {
 #if defined(__x86_64__)

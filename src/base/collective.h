@@ -39,11 +39,13 @@ static inline bool ch_coll_has_blocks_in_dest(chorus_coll coll)
     return CH_COLLS(CH_ROW_IN_DEST) >> coll & 1;
 }
 
+/* Has source a block for each PE? */
 static inline bool ch_coll_has_blocks_in_source(chorus_coll coll)
 {
     return CH_COLLS(CH_ROW_IN_SOURCE) >> coll & 1;
 }
 
+/* Do dest and source consist of elements with strides? */
 static inline bool ch_coll_is_strided(chorus_coll coll)
 {
     return CH_COLLS(CH_ROW_STRIDED) >> coll & 1;
@@ -55,7 +57,7 @@ static inline bool ch_coll_is_uneven(chorus_coll coll)
     return CH_COLLS(CH_ROW_UNEVEN) >> coll & 1;
 }
 
-/* Do calls list the blocks of their buffers? */
+/* Does a call give the length of each block of source, as alltoallv does? */
 static inline bool ch_coll_is_listed(chorus_coll coll)
 {
     return CH_COLLS(CH_ROW_LISTED) >> coll & 1;
@@ -91,7 +93,7 @@ static inline bool ch_coll_is_plain(chorus_coll coll)
     return !ch_coll_is_strided(coll) && !ch_coll_is_uneven(coll);
 }
 
-/* How dest and source may overlap. */
+/* Returns how dest and source of a call may overlap; see CHORUS_COLL_ROWS. */
 static inline enum ch_overlap ch_coll_overlap(chorus_coll coll)
 {
     static const uint8_t overlaps[] = {

@@ -14,6 +14,7 @@
 
 #define NO_PE UINT32_MAX
 
+/* Append to the chain's text, as printf does. */
 static void __attribute__((format(printf, 2, 3)))
 add_text(struct ch_chain *chain, const char *format, ...)
 {
@@ -25,7 +26,7 @@ add_text(struct ch_chain *chain, const char *format, ...)
     va_end(args);
 }
 
-/* The call in which the PE is, or in which it failed. */
+/* Is the PE in a call, or has it failed in one? *out is that call. */
 static bool is_stuck(const struct ch_records *records, uint32_t pe, struct ch_record_call *out)
 {
     const struct ch_record *record = records->of(records->arg, pe);
@@ -34,6 +35,7 @@ static bool is_stuck(const struct ch_records *records, uint32_t pe, struct ch_re
            (out->state == CH_ENTRY_RUNNING || out->state == CH_ENTRY_FAILED);
 }
 
+/* Is the PE in a wait for words, or has it failed in one? *out is that wait. */
 static bool is_in_wait(const struct ch_records *records, uint32_t pe,
                        struct ch_record_call *out)
 {
@@ -63,7 +65,8 @@ struct write {
     double age_s;
 };
 
-/* The last write of another PE to the words; false: the records have none. */
+/* Find the last write of another PE to the words for which PE `pe` waits. False: the records
+ * have none. */
 static bool find_write(const struct ch_records *records, uint32_t pe,
                        const struct ch_doing *wait, struct write *out)
 {
@@ -87,6 +90,7 @@ static bool find_write(const struct ch_records *records, uint32_t pe,
     return out->by != NO_PE;
 }
 
+/* Returns the number of PEs whose records are not known. */
 static uint32_t count_unknown(const struct ch_records *records)
 {
     uint32_t n = 0;
@@ -96,6 +100,7 @@ static uint32_t count_unknown(const struct ch_records *records)
     return n;
 }
 
+/* Was a known record made with CHORUS_RECORD=full? */
 static bool is_any_full(const struct ch_records *records)
 {
     for (uint32_t pe = 0; pe < records->n; pe++) {
@@ -106,7 +111,8 @@ static bool is_any_full(const struct ch_records *records)
     return false;
 }
 
-/* Returns the PE that should write. */
+/* Append what PE `pe` waits for. Returns the PE that should write it; NO_PE: it is not
+ * known. */
 static uint32_t add_wait_text(const struct ch_records *records, uint32_t pe,
                               const struct ch_doing *wait, struct ch_chain *chain)
 {
@@ -146,7 +152,8 @@ static bool has_not_begun(const struct ch_record *record, const struct ch_doing 
            ch_record_find(record, call->team, call->number - 1, is_collective, &other);
 }
 
-/* Returns a PE that has not begun the call: the first of the chain, if that is one. */
+/* Append in which call PE `pe` is. Returns a PE that has not begun the call, the first of the
+ * chain if that is one; NO_PE: none is known. */
 static uint32_t add_call_text(const struct ch_records *records, uint32_t pe,
                               const struct ch_record_call *called, struct ch_chain *chain)
 {
@@ -171,7 +178,8 @@ static bool contains(const struct ch_chain *chain, uint32_t pe)
     return false;
 }
 
-/* Add the PE; returns the PE that it waits for. */
+/* Append PE `pe` to the chain, and what it does to the text. Returns the PE that it waits for;
+ * NO_PE: none is known. */
 static uint32_t add_pe_text(const struct ch_records *records, uint32_t pe,
                             struct ch_chain *chain)
 {
@@ -189,7 +197,7 @@ static uint32_t add_pe_text(const struct ch_records *records, uint32_t pe,
     return NO_PE;
 }
 
-/* Number of PEs in waits for words, if those are all whose records are known; else 0. */
+/* Returns the number of PEs in waits for words; 0 if a PE whose record is known is in none. */
 static uint32_t count_waiting(const struct ch_records *records)
 {
     struct ch_record_call called;

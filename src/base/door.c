@@ -113,8 +113,9 @@ static void pause_cpu(void)
 #endif
 }
 
-/* Announce the sleep, poll for a while, then sleep until woken. More stores may follow the one
- * that woke this PE, so it polls again for a while. */
+/* One step of falling asleep: the first DROWSY_POLLS calls announce the sleep and return, so
+ * that the PE polls again; the next ones sleep until woken. More stores may follow the one that
+ * woke this PE, so it then polls for a while. */
 static void sleep_step(const struct ch_wait_policy *p, struct ch_wait *w)
 {
     const struct timespec most = {0, SLEEP_NS};
@@ -137,12 +138,14 @@ static void sleep_step(const struct ch_wait_policy *p, struct ch_wait *w)
     w->wakes = wakes;
 }
 
+/* Let the PE's waits sleep, without yields before that, until this time. */
 static void sleep_early(struct ch_door *door, uint64_t until_ns)
 {
     __atomic_store_n(&door->crowded_until_ns, until_ns, __ATOMIC_RELAXED);
 }
 
-/* After a yield, on an own core. */
+/* Count a yield of a PE that has its own core, which ended `now`; after SLOW_YIELDS slow ones
+ * in a row, the PE sleeps early for a while. */
 static void count_yield_own_core(struct ch_door *door, bool is_slow, uint64_t now)
 {
     if (is_slow) {
@@ -153,7 +156,8 @@ static void count_yield_own_core(struct ch_door *door, bool is_slow, uint64_t no
     }
 }
 
-/* After a slow yield, which began at `begin`, on a shared core. */
+/* Count a slow yield, from `begin` to `now`, of a PE on a shared core; after SLOW_YIELDS_SHARED
+ * that count, the PE sleeps early for a while. */
 static void count_slow_yield_shared(struct ch_door *door, uint64_t begin, uint64_t now)
 {
     const uint64_t slow_ns = __atomic_load_n(&door->slow_ns, __ATOMIC_RELAXED);
@@ -182,7 +186,8 @@ static void yield_core(const struct ch_wait_policy *p, uint64_t begin)
         count_slow_yield_shared(p->door, begin, now);
 }
 
-/* A PE that was woken has the polls that sleep_step left it. */
+/* A PE with a network and its own core has waited for AWAKE_OWN_NS: let it sleep, as if it had
+ * used up its polls. A PE that was woken keeps the polls that sleep_step left it. */
 static void count_time_as_polls(const struct ch_wait_policy *p, struct ch_wait *w, uint64_t now)
 {
     if (p->progress != NULL && p->gap == GAP_OWN && now - w->start_ns >= AWAKE_OWN_NS &&
@@ -197,7 +202,7 @@ static int is_time_to_sleep(const struct ch_wait_policy *p, const struct ch_wait
            now < __atomic_load_n(&p->door->crowded_until_ns, __ATOMIC_RELAXED);
 }
 
-/* Once per wait. */
+/* Report the wait if it is as long as warn_ns, once per wait. */
 static void warn_once(const struct ch_wait_policy *p, struct ch_wait *w, uint64_t waited_ns)
 {
     if (p->warn_ns == 0 || w->warned != 0 || waited_ns < p->warn_ns) return;
@@ -205,6 +210,7 @@ static void warn_once(const struct ch_wait_policy *p, struct ch_wait *w, uint64_
     p->warn(p->warn_arg, waited_ns);
 }
 
+/* Call p->look if it is due, and set when it is due again. */
 static void call_look_hook(const struct ch_wait_policy *p, struct ch_wait *w,
                            uint64_t waited_ns)
 {
@@ -213,6 +219,8 @@ static void call_look_hook(const struct ch_wait_policy *p, struct ch_wait *w,
     p->look(p->look_arg, waited_ns);
 }
 
+/* Must the wait end because a call was refused? The wait of an earlier call goes on for
+ * EARLIER_NS. */
 static int is_refused(const struct ch_wait_policy *p, struct ch_wait *w, uint64_t now)
 {
     const uint64_t refused =
@@ -224,8 +232,8 @@ static int is_refused(const struct ch_wait_policy *p, struct ch_wait *w, uint64_
     return now - w->told_ns > EARLIER_NS;
 }
 
-/* What the PE waits for may have arrived before the refusal, so it polls once more. It does not
- * look again. */
+/* The call is refused, but what the PE waits for may have arrived before: let it poll once
+ * more, then fail. UINT64_MAX marks that, and that look is not called again. */
 static chorus_status poll_once_or_fail(struct ch_wait *w)
 {
     if (w->look_ns == UINT64_MAX) return CHORUS_ERR_ARG;

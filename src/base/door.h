@@ -75,15 +75,16 @@ struct ch_wait_policy {
     void *look_arg; /* for is_concerned, too */
 };
 
-/* pes and cores: those of this host. */
+/* Set how this PE waits; there is no network yet. own: its doorbell. pes, cores: of this host;
+ * if there are more PEs than cores, a waiting PE yields after each poll and sleeps earlier. */
 void ch_wait_policy_init(struct ch_wait_policy *p, struct ch_door *own, uint32_t pes,
                          uint32_t cores, uint64_t timeout_ns);
 
-/* From now on, a wait of the PE may depend on a network; `progress` is borrowed. */
+/* From now on, waits of this PE also make progress on its network; `progress` is borrowed. */
 void ch_wait_policy_add(struct ch_wait_policy *p, struct ch_progress *progress);
 
-/* Why the job is over, or the network of this PE has failed; "" if neither, or if the reason is
- * not known. */
+/* Returns why the job is over, or why the network of this PE has failed; "" if neither, or if
+ * the reason is not known. */
 static inline const char *ch_wait_end_reason(const struct ch_wait_policy *p)
 {
     const char *why = NULL;
@@ -112,6 +113,8 @@ struct ch_wait {
  * CHORUS_ERR_ARG (no message is set). Call ch_wait_end after the last poll in any case.
  */
 chorus_status ch_wait_slow(const struct ch_wait_policy *p, struct ch_wait *w);
+
+/* No longer count this wait among the sleepers of the doorbell, if it is counted. */
 void ch_wait_end(const struct ch_wait_policy *p, struct ch_wait *w);
 
 /* Wake all threads that sleep on the doorbell. */

@@ -15,6 +15,7 @@ enum { MESSAGE_BYTES = 1024, FUNCTION_BYTES = 101 };
 
 static _Thread_local char message[MESSAGE_BYTES];
 
+/* In this thread's message, replace the library's names by those of the program's interface. */
 static void replace_names(void)
 {
     ch_names_replace(ch_names_prefix(), message, sizeof(message));
@@ -128,7 +129,8 @@ void ch_log_name_pe(int pe)
     thread_pe = pe;
 }
 
-/* One write(2) per line, so that lines of several PEs do not mix. */
+/* Write the line to standard error, with time, PE and level, by one write(2), so that lines of
+ * several PEs do not mix. */
 static void write_log_line(enum ch_log_level level, const char *line)
 {
     char out[LINE_BYTES + 96], at[32], pe[24] = "";

@@ -41,17 +41,18 @@ void ch_error_set(chorus_status code, const char *file, int line, const char *fo
         if ((status) != CHORUS_OK) goto label; \
     } while (0)
 
-/* A failure of a callee that does not know the name of the public call: puts "function: "
- * before the message, unless it is there already. Returns the same status. */
+/* A callee failed that does not know the name of the public call: put "function: " before the
+ * message, unless it is there already. */
 void ch_error_prefix(const char *function) __attribute__((cold));
 
-/* The call of the program failed, by calls of other names: puts its name in place of the one
- * with which the message begins. */
+/* The program's call `function` failed in a call of another name: put `function` in place of
+ * the name with which the message begins, or before the message if it begins with none. */
 void ch_error_rename(const char *function) __attribute__((cold));
 
 /* Append to the message. */
 void ch_error_add(const char *text) __attribute__((cold));
 
+/* ch_error_prefix if `status` is a failure. Returns `status`. */
 static inline chorus_status ch_prefix_error(const char *function, chorus_status status)
 {
     if (__builtin_expect(status != CHORUS_OK, 0)) ch_error_prefix(function);
@@ -91,12 +92,13 @@ extern enum ch_log_level ch_log_level_max;
 /* The level of a name; -1 if there is no such level. */
 int ch_log_level_of(const char *name);
 
-/* sink null: standard error. pe < 0: lines contain no PE. Call before threads log. */
+/* Log lines up to this level, to `sink`; null: to standard error. Call before threads log. */
 void ch_log_configure(enum ch_log_level level, ch_log_sink sink);
 
 /* Set the PE that the lines of this thread contain; -1: none. */
 void ch_log_name_pe(int pe);
 
+/* Write a line to the log; CH_LOG calls it, after it has tested the level. */
 void ch_log_write(enum ch_log_level level, const char *format, ...)
     __attribute__((cold, format(printf, 2, 3)));
 

@@ -33,9 +33,9 @@
 #define CH_TAG_BITS 0u
 
 /* Not a primitive. A kernel may be launched while the previous kernel of its stream is still
- * running. This function waits for the end of the previous kernel and then, if it may, allows
- * the launch of the next one. At most one kernel of a stream therefore waits on the GPU, and
- * the latency of its launch has passed when it may run. The wait comes first, and is never
+ * running. This function waits for the end of the previous kernel and then, if lets_next,
+ * allows the launch of the next one. At most one kernel of a stream therefore waits on the GPU,
+ * and the latency of its launch has passed when it may run. The wait comes first, and is never
  * omitted. If the next kernel were launched before the wait, both would wait, and a chain of
  * calls would fill the GPU. If a kernel omitted the wait, the next one, which waits only for
  * that kernel, could begin before the kernel before both has ended. GPUs before compute
@@ -51,8 +51,8 @@ CH_FN void ch_kernel_wait_previous(uint32_t lets_next)
 #endif
 }
 
-/* Not a primitive. `known` is computed before this place, since a branch needs it; the branch
- * is never taken, since no object is at address 1. */
+/* Not a primitive. Makes the compiler compute `known` before this place: a branch needs it,
+ * which is never taken, since no object is at address 1. */
 CH_FN void ch_kernel_compute_before(uint64_t known)
 {
     asm volatile("{ .reg .pred never; setp.eq.u64 never, %0, 1; @never exit; }" ::"l"(known)
@@ -90,6 +90,8 @@ CH_FN uint64_t ch_clock_ns(void)
     return ns;
 }
 
+/* As on the host (door.h), but a GPU never sleeps: it only looks for an abort or a timeout,
+ * once in CH_POLLS_QUIET polls. */
 CH_FN chorus_status ch_wait_slow(const struct ch_wait_policy *p, struct ch_wait *w)
 {
     uint32_t aborted, now;
@@ -162,6 +164,7 @@ CH_FN void ch_notify(const struct ch_wait_policy *mine, struct ch_door *theirs)
 /* Kernels that the host launches have more lanes than a warp. */
 #define CH_IS_BLOCK(g) (!CH_INSIDE_KERNELS || (g).width > CH_WARP_LANES)
 
+/* Returns the mask of g's lanes, which are the first of a warp. */
 CH_FN uint32_t ch_warp_mask(struct ch_lanes g)
 {
     return g.width == CH_WARP_LANES ? ~0u : (1u << g.width) - 1;
@@ -355,9 +358,9 @@ CH_FN void ch_copy_element(void *to, const void *from, size_t bytes)
     }
 }
 
-/* Not primitives: two binary16 or bfloat16 elements, the first in the low half, and two floats.
- * They round to nearest even and keep subnormal numbers; each NaN becomes 0x7fff or, as a
- * float, any NaN. */
+/* Not primitives: convert between two floats and a pair of binary16 or bfloat16 elements, of
+ * which `lo` is in the low half. They round to nearest even and keep subnormal numbers; each
+ * NaN becomes 0x7fff or, as a float, any NaN. */
 CH_FN void ch_f16x2_to_f32(uint32_t pair, float *lo, float *hi)
 {
     asm("{ .reg .b16 l, h; mov.b32 {l, h}, %2;\n\t"

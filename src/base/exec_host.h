@@ -78,6 +78,7 @@ CH_FN uint64_t ch_word_load(const uint64_t *word)
     return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
+/* Store a packet: a ch_packet_load that finds the flag also gets the data. */
 CH_FN void ch_packet_store(struct ch_packet *p, uint64_t data, uint64_t flag)
 {
     __atomic_store_n(&p->data, data, __ATOMIC_RELAXED);
@@ -92,18 +93,20 @@ CH_FN int ch_packet_load(const struct ch_packet *p, uint64_t flag, uint64_t *dat
     return 1;
 }
 
-/* The flag that is there, for a reader that waits for another one. */
+/* Returns the flag that is there, for a reader that waits for another one. */
 CH_FN uint64_t ch_packet_flag(const struct ch_packet *p)
 {
     return __atomic_load_n(&p->flag, __ATOMIC_RELAXED);
 }
 
+/* ch_packet_flag for a line. */
 CH_FN uint64_t ch_line_flag(const struct ch_line *line)
 {
     return __atomic_load_n(&line->flag, __ATOMIC_RELAXED);
 }
 
-/* bytes <= CH_LINE_DATA; `data` is this PE's private memory. */
+/* Store a line: its first `bytes` data bytes, at most CH_LINE_DATA, and the flag. `data` is
+ * this PE's private memory. */
 CH_FN void ch_line_store(struct ch_line *line, const void *data, size_t bytes, uint64_t flag)
 {
     memcpy(line->data, data, bytes);
@@ -184,6 +187,7 @@ CH_FN void ch_notify(const struct ch_wait_policy *mine, struct ch_door *theirs)
     if (__atomic_load_n(&theirs->sleepers, __ATOMIC_RELAXED) != 0) ch_door_wake(theirs);
 }
 
+/* The rest of ch_word_await, if the first load found less. */
 CH_SELDOM chorus_status ch_word_wait_long(const struct ch_wait_policy *p, const uint64_t *word,
                                           uint64_t least, uint64_t *found_out)
 {

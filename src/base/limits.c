@@ -29,6 +29,7 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
+/* Open the file root/path for reading; null: it cannot be opened. */
 static FILE *open_at(const char *root, const char *path)
 {
     char name[CH_CGROUP_BYTES];
@@ -37,8 +38,8 @@ static FILE *open_at(const char *root, const char *path)
     return fopen(name, "re");
 }
 
-/* The path of this process's group, as the system names it. A controller of version 1 is not in
- * the hierarchy of version 2. */
+/* Find the path of this process's group, as the system names it: in the hierarchy of version 1
+ * that has the controller (*is_v1_out), else in that of version 2. False: there is none. */
 static bool find_path(const char *root, const char *controller, char path_out[LINE_BYTES],
                       bool *is_v1_out)
 {
@@ -67,6 +68,7 @@ struct mount {
     char what[LINE_BYTES], where[LINE_BYTES], type[LINE_BYTES], options[LINE_BYTES];
 };
 
+/* Parse a line of mountinfo. False: it has another form. */
 static bool read_mount(const char *line, struct mount *out)
 {
     const char *const rest = strstr(line, " - ");
@@ -76,6 +78,7 @@ static bool read_mount(const char *line, struct mount *out)
            sscanf(rest, " - %4095s %*s %4095s", out->type, out->options) == 2;
 }
 
+/* Find where the hierarchy that find_path chose is mounted. False: nowhere. */
 static bool find_mount(const char *root, const char *controller, bool is_v1, struct mount *out)
 {
     FILE *const mounts = open_at(root, "/proc/self/mountinfo");
@@ -131,6 +134,7 @@ bool ch_cgroup_to_parent(struct ch_cgroup *group)
     return true;
 }
 
+/* Parse a line that consists of `key`, blanks or colons, and a number. False: it does not. */
 static bool parse_number_after(const char *key, const char *line, uint64_t *out)
 {
     const size_t bytes = strlen(key);
@@ -212,6 +216,7 @@ static const struct {
     {"TORCH_SYMM_MEM_DISABLE_MULTICAST", false},
 };
 
+/* Does this value of a variable disable multicast? permits: see sites. */
 static bool forbids_nvls(const char *text, bool permits)
 {
     uint64_t value;

@@ -34,12 +34,12 @@ bool ch_cgroup_find(const char *root, const char *controller, struct ch_cgroup *
 /* Go to the parent group. False: there is none that is accessible. */
 bool ch_cgroup_to_parent(struct ch_cgroup *group);
 
-/* The number after `key` in a file of the group; "": at the beginning of the file. False: there
- * is none, or its value is "max". */
+/* Read the number after `key` in a file of the group; key "": at the beginning of the file.
+ * False: there is none, or its value is "max". */
 bool ch_cgroup_read_number(const struct ch_cgroup *group, const char *file, const char *key,
                            uint64_t *out);
 
-/* The same for any file. */
+/* ch_cgroup_read_number for any file. */
 bool ch_read_number_in_file(const char *path, const char *key, uint64_t *out);
 
 /* --- silence of a network ----------------------------------------------------------------- */
@@ -58,6 +58,7 @@ bool ch_read_number_in_file(const char *path, const char *key, uint64_t *out);
  * intervals of whole seconds. */
 #define CH_SILENCE_LEAST_NS CH_NS_PER_S
 
+/* Returns for how long a network may be silent if CHORUS_LINK_TIMEOUT is link_ns. */
 static inline uint64_t ch_silence_limit_ns(uint64_t link_ns)
 {
     return (link_ns > CH_SILENCE_LEAST_NS ? link_ns : CH_SILENCE_LEAST_NS) +
@@ -81,8 +82,8 @@ uint64_t ch_set_silence_limit(int fd, uint64_t link_ns);
 /* secure_getenv, or a function of a test. */
 typedef char *ch_environment(const char *name);
 
-/* The name of the variable that disables multicast; null: it may be used. is_asked: the value
- * of CHORUS_NVLS. */
+/* Returns the name of the variable that disables multicast; null: it may be used. is_asked: the
+ * value of CHORUS_NVLS. */
 const char *ch_nvls_forbidden(bool is_asked, ch_environment *get);
 
 #endif /* CH_LIMITS_H */

@@ -17,8 +17,8 @@
 
 struct ch_link;
 
-/* Send `bytes` at src, which arrive at any later time. src must not change before the peer has
- * confirmed their arrival, or a flush. */
+/* Send `bytes` at src, which arrive in the peer's memory, at `there`, at any later time. src
+ * must not change before the peer has confirmed their arrival, or a flush. */
 void ch_link_post(struct ch_link *link, void *there, const void *src, size_t bytes);
 
 /* The peer's word becomes `value`, after all earlier posts of this PE on this link have
@@ -26,7 +26,7 @@ void ch_link_post(struct ch_link *link, void *there, const void *src, size_t byt
 void ch_link_post_word(struct ch_link *link, uint64_t *there, uint64_t value,
                        enum ch_sense sense);
 
-/* Both as one message; bytes may be 0. */
+/* ch_link_post and ch_link_post_word as one message; bytes may be 0. */
 void ch_link_post_signal(struct ch_link *link, void *there, const void *src, size_t bytes,
                          uint64_t *word, uint64_t value, enum ch_sense sense);
 
@@ -34,14 +34,15 @@ void ch_link_post_signal(struct ch_link *link, void *there, const void *src, siz
 chorus_status ch_link_flush(struct ch_link *link);
 
 /*
- * A posted receive: if the peer puts exactly `bytes` into `slot`, in this PE's sync memory, and
- * they have not begun to arrive, they may be stored at dst instead. Until ch_link_received,
- * which must follow, the contents of dst are undefined. 0: no receive is posted, for example
- * because another thread waits for the peer.
+ * Post a receive: if the peer puts exactly `bytes` into `slot`, in this PE's sync memory, and
+ * they have not begun to arrive, they may be stored at dst instead. Returns 1 if it is posted;
+ * until ch_link_received, which must follow, the contents of dst are undefined. 0: no receive
+ * is posted, for example because another thread waits for the peer.
  */
 int ch_link_receive(struct ch_link *link, void *slot, void *dst, size_t bytes);
 
-/* Ends it, after the peer has announced the bytes: are they at dst? */
+/* End the posted receive, after the peer has announced the bytes. Returns 1 if they are at dst,
+ * 0 if they are in the slot. */
 int ch_link_received(struct ch_link *link);
 
 /* The call has failed: sources of its posts are no longer read. */

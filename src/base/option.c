@@ -32,7 +32,8 @@ const char *ch_variable_shown(const char *name, const char *value)
     return value;
 }
 
-/* The parsers below show what they refuse. */
+/* Each parser below sets *out from `text`, the value of CHORUS_`name`, or fails with a message
+ * that shows it. */
 #define X(NAME, setter, secrecy, field, KIND, initial, text)  \
     _Static_assert(CH_SECRECY_##secrecy == CH_SECRECY_PUBLIC, \
                    "CHORUS_" #NAME " is shown by the parser of its kind");
@@ -106,7 +107,8 @@ static chorus_status parse_RECORD(const char *name, const char *text, bool *out)
     return CHORUS_OK;
 }
 
-static bool find_errors(const char *text, enum ch_errors *out)
+/* Set *out to the value of CHORUS_ERRORS that has this name. False: there is none. */
+static bool find_error_mode(const char *text, enum ch_errors *out)
 {
 #define X(name)                     \
     if (strcmp(text, #name) == 0) { \
@@ -120,7 +122,7 @@ static bool find_errors(const char *text, enum ch_errors *out)
 
 static chorus_status parse_ERRORS(const char *name, const char *text, enum ch_errors *out)
 {
-    if (find_errors(text, out)) return CHORUS_OK;
+    if (find_error_mode(text, out)) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_ARG, "CHORUS_%s is \"%s\"; expected report, fatal or return",
                    name, text);
 }
@@ -130,7 +132,7 @@ enum ch_errors ch_options_errors(void)
     const char *text = ch_variable_get(CH_VARIABLE_ERRORS);
     enum ch_errors found = CH_ERRORS_report;
 
-    return text != NULL && find_errors(text, &found) ? found : CH_ERRORS_report;
+    return text != NULL && find_error_mode(text, &found) ? found : CH_ERRORS_report;
 }
 
 static chorus_status parse_CHECK(const char *name, const char *text, uint64_t *out)
@@ -151,7 +153,7 @@ static chorus_status parse_CONNECTIONS(const char *name, const char *text, uint6
                    text, CH_CONNECTIONS_MAX);
 }
 
-/* The smallest value with which a job can work. */
+/* Fail if the variable has a value less than `least`, which the message calls least_text. */
 static chorus_status check_least(enum ch_variable_id id, uint64_t value, uint64_t least,
                                  const char *least_text)
 {
@@ -163,6 +165,7 @@ static chorus_status check_least(enum ch_variable_id id, uint64_t value, uint64_
                    ch_variable_name(id), text != NULL ? text : "", least_text);
 }
 
+/* Fail if an option is outside its limits. */
 static chorus_status check_limits(const struct ch_options *options)
 {
     if (options->link_ns > CH_LINK_TIMEOUT_MAX_S * CH_NS_PER_S)

@@ -148,12 +148,12 @@ static inline const char *ch_variable_name(enum ch_variable_id id)
     return ch_variables[id].name;
 }
 
-/* Its value in the environment, or null. A program that runs with the rights of another user
- * (setuid) has none. */
+/* Returns the variable's value in the environment, or null. A program that runs with the rights
+ * of another user (setuid) has none. */
 const char *ch_variable_get(enum ch_variable_id id);
 
-/* For all that prints the value of a variable, whose name ends at a null byte or '=': `value`,
- * or a text in its place if the list says that the variable is secret. */
+/* Returns what may be printed as the value of a variable: `value`, or a text in its place if
+ * the list says that the variable is secret. The name ends at a null byte or '='. */
 const char *ch_variable_shown(const char *name, const char *value);
 
 /* The names of CHORUS_HEAP_LIST, by value. */
@@ -164,7 +164,8 @@ extern const char *const ch_heap_names[];
  */
 CH_MUST_CHECK chorus_status ch_options_read(struct ch_options *out);
 
-/* CHORUS_ERRORS alone, for failures outside a job; `report` if its value is not valid. */
+/* Returns the value of CHORUS_ERRORS alone, for failures outside a job; `report` if it is not
+ * valid. */
 enum ch_errors ch_options_errors(void);
 
 #endif /* CH_OPTION_H */

@@ -61,7 +61,8 @@ enum {
     RADIX_MASK = (1 << CH_CALL_CTAS_AT) - 1
 };
 
-/* ch_doing.what; of words that no call has, a value without a name. */
+/* Returns ch_doing.what from the first word of a call; a value without a name if no call has
+ * such a word. */
 static uint8_t what_of(uint64_t word)
 {
     const uint32_t number = word >> CH_CALL_WHAT_AT & UINT8_MAX;
@@ -146,7 +147,8 @@ void ch_record_time_running(struct ch_record *record)
     }
 }
 
-/* When the call began; if unknown, the time of the last call before it that has one. */
+/* Returns when the call began; if unknown, the time of the last call before it that has one,
+ * and *is_timed_out is false. */
 static uint64_t ticks_of(const struct ch_record *record, uint64_t index, bool *is_timed_out)
 {
     *is_timed_out = true;
@@ -320,7 +322,7 @@ uint64_t ch_doing_common_bits(const struct ch_doing *d)
     return ch_doing_pack(d) & ~own;
 }
 
-/* And in the count, if the collective is uneven. */
+/* Have the calls the same count, or may PEs differ in it because the collective is uneven? */
 static bool agrees_in_count(const struct ch_doing *a, const struct ch_doing *b)
 {
     return a->count == b->count ||
@@ -370,6 +372,7 @@ static bool is_signed(uint8_t type)
     return false;
 }
 
+/* Describe a collective: "reduce (512 f32, sum)". */
 static void collective_text(const struct ch_doing *d, char *text, size_t bytes)
 {
     char more[32] = "";

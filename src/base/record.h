@@ -81,7 +81,7 @@ struct ch_doing {
 /* QUEUED: on a stream; calls on a GPU's stream remain in this state. */
 enum ch_entry_state { CH_ENTRY_RUNNING, CH_ENTRY_QUEUED, CH_ENTRY_ENDED, CH_ENTRY_FAILED };
 
-/* The state of a call in the record. */
+/* Returns the state of a call that has returned this status. */
 static inline enum ch_entry_state ch_entry_state_of(int status)
 {
     return status == 0 ? CH_ENTRY_ENDED : CH_ENTRY_FAILED;
@@ -159,20 +159,23 @@ struct ch_record_call {
     uint64_t ended; /* see struct ch_entry */
 };
 
+/* Set which PE and process the record is of, and when it begins; its memory is 0 before. */
 void ch_record_init(struct ch_record *record, uint32_t pe, uint32_t n_pes);
 
-/* The second word of a call that has an algorithm. */
+/* Returns the second word of a call that has an algorithm. */
 static inline uint64_t ch_pack_call_plan(uint32_t radix, uint32_t ctas)
 {
     return (uint64_t)(radix - 1) << CH_CALL_RADIX_AT |
            (uint64_t)(ctas < UINT8_MAX ? ctas : UINT8_MAX) << CH_CALL_CTAS_AT;
 }
 
+/* Returns the second word of the call, see collective.h. */
 static inline uint64_t ch_doing_plan(const struct ch_doing *d)
 {
     return d->algo == 0 ? 0 : ch_pack_call_plan(d->radix, d->ctas);
 }
 
+/* Returns the first word of the call, see collective.h. */
 static inline uint64_t ch_doing_pack(const struct ch_doing *d)
 {
     const bool is_other = d->what > CH_DOING_FIRST;
@@ -189,16 +192,17 @@ static inline uint64_t ch_doing_pack(const struct ch_doing *d)
            (uint64_t)d->type << CH_CALL_TYPE_AT | what << CH_CALL_WHAT_AT;
 }
 
-/* All members except team, number and count, from both words. */
+/* Returns the call that has these two words, but 0 for team, number, count, offset and value,
+ * which they do not contain. */
 struct ch_doing ch_doing_unpack(uint64_t word, uint64_t plan);
 
-/* Set the time of the call, and decide which call gets a time next. */
+/* Set the time of call `index` to now, and decide which call gets a time next. */
 CH_COLD void ch_record_set_time(struct ch_record *record, uint64_t index);
 
-/* Set the time of the latest calls that have neither ended nor a time. */
+/* Set the time of the latest calls that run and have none yet to now. */
 void ch_record_time_running(struct ch_record *record);
 
-/* The words of an entry that say which call it is; its other members are 0. */
+/* Returns an entry with the words that say which call it is; its other members are 0. */
 static inline struct ch_entry ch_entry_of(const struct ch_doing *d)
 {
     const bool is_wait = d->what == CH_DOING_wait;
@@ -211,7 +215,7 @@ static inline struct ch_entry ch_entry_of(const struct ch_doing *d)
     return entry;
 }
 
-/* The reverse. */
+/* Returns the call of an entry: the reverse of ch_entry_of. */
 struct ch_doing ch_entry_doing(const struct ch_entry *entry);
 
 /* Begin a call; returns its index. The members index, ticks and ended of `call` are ignored.
@@ -249,6 +253,8 @@ static inline uint64_t ch_entry_index(uint64_t word)
     return word & ((UINT64_C(1) << CH_ENTRY_STATE_AT) - 1);
 }
 
+/* Set the state of call `index` and, with CHORUS_RECORD=full, when it ended, unless a later
+ * call has its entry. */
 static inline void ch_record_mark(struct ch_record *record, uint64_t index,
                                   enum ch_entry_state state)
 {
@@ -265,9 +271,11 @@ static inline void ch_record_mark(struct ch_record *record, uint64_t index,
 
 /* Record an access; returns its index. The members index, ticks and ended are ignored. */
 uint64_t ch_record_access(struct ch_record *record, const struct ch_access *access);
+
+/* Set when access `index` ended, if the record still has it. */
 void ch_record_access_end(struct ch_record *record, uint64_t index);
 
-/* A copy of the access with this index, if the record still has it. */
+/* Copy the access with this index to *out. False: the record no longer has it. */
 bool ch_record_read_access(const struct ch_record *record, uint64_t index,
                            struct ch_access *out);
 
@@ -276,25 +284,25 @@ static inline bool ch_access_writes(const struct ch_access *access)
     return access->what < CH_ACCESS_get;
 }
 
-/* When a call began at the latest, if its time is not known: the time of the next call that has
- * one, or 0 if there is none. */
+/* Returns a time before which call `index` began, if its own is not known: that of the next
+ * call that has one; 0: none has. */
 uint64_t ch_record_ticks_after(const struct ch_record *record, uint64_t index);
 
-/* The call with this index, if the record still has it. */
+/* Copy the call with this index to *out. False: the record no longer has it. */
 bool ch_record_read(const struct ch_record *record, uint64_t index, struct ch_record_call *out);
 
-/* The latest call that has not ended, or else the latest call; false: there was none. */
+/* Find the latest call that has not ended, or else the latest call. False: there was none. */
 bool ch_record_latest(const struct ch_record *record, struct ch_record_call *out);
 
-/* The call `number` of team `team`, of the collectives or of the other calls. */
+/* Find call `number` of the team, counted among its collectives or among its other calls. */
 bool ch_record_find(const struct ch_record *record, uint64_t team, uint64_t number,
                     bool is_collective, struct ch_record_call *out);
 
-/* The latest collective of the team whose number is at most `most`. */
+/* Find the latest collective of the team whose number is at most `most`. */
 bool ch_record_find_upto(const struct ch_record *record, uint64_t team, uint64_t most,
                          struct ch_record_call *out);
 
-/* The first collective of the team that has begun to run and has not ended. */
+/* Find the first collective of the team that has begun to run and has not ended. */
 bool ch_record_find_running(const struct ch_record *record, uint64_t team,
                             struct ch_record_call *out);
 
@@ -315,8 +323,8 @@ static inline bool ch_doing_is_alone(const struct ch_doing *d)
     return d->what == CH_DOING_wait || d->what == CH_DOING_lock;
 }
 
-/* What of a call's first word must be the same on all PEs of a team; the second must be, too.
- */
+/* Returns the bits of a call's first word that must be the same on all PEs of a team; its
+ * second word must be the same, too. */
 uint64_t ch_doing_common_bits(const struct ch_doing *d);
 
 /* Are the two calls the same to all PEs of a team? */
@@ -332,23 +340,26 @@ bool ch_doing_differs_in_plan(const struct ch_doing *a, const struct ch_doing *b
 
 enum { CH_DOING_TEXT_BYTES = 160, CH_WAIT_TEXT_BYTES = 112 };
 
-/* "reduce (512 f32, sum), call 17 of team 0" */
+/* Describe the call: "reduce (512 f32, sum), call 17 of team 0". */
 void ch_doing_text(const struct ch_doing *d, char text[CH_DOING_TEXT_BYTES]);
 
-/* Of CH_DOING_wait: "the word at +0x40 of the heap to be >= 1" */
+/* Describe what a CH_DOING_wait waits for: "the word at +0x40 of the heap to be >= 1". */
 void ch_wait_text(const struct ch_doing *d, char text[CH_WAIT_TEXT_BYTES]);
 
 enum { CH_ACCESS_TEXT_BYTES = 160 };
 
-/* "add", and "add of 8 bytes at +0x40 of PE 1, value 3" */
+/* Returns the kind of the access, such as "add". */
 const char *ch_access_name(const struct ch_access *access);
+
+/* Describe the access: "add of 8 bytes at +0x40 of PE 1, value 3". */
 void ch_access_text(const struct ch_access *access, char text[CH_ACCESS_TEXT_BYTES]);
 
-/* Seconds from `ticks`, a time in the record, until now or until the record was copied into a
- * file. */
+/* Returns the seconds from `ticks`, a time in the record, until now or until the record was
+ * copied into a file. */
 double ch_record_age_s(const struct ch_record *record, uint64_t ticks);
 
-/* "is in ..., since 12 s", "ended ... 12 s ago", "has made no call yet". */
+/* Describe the PE's last call: "has been in ..., for 12 s", "failed in ...", "is in no call
+ * ...". */
 void ch_record_text(const struct ch_record *record, char text[2 * CH_DOING_TEXT_BYTES]);
 
 /* --- who waits for whom, see deadlock.c --------------------------------------------------- */
@@ -368,8 +379,8 @@ struct ch_chain {
     char text[CH_CHAIN_BYTES];
 };
 
-/* What is known about the wait for words in which PE `pe` is, or in which it failed. False: it
- * is in no such wait. */
+/* Follow, from PE `pe` on, which PE waits for which. False: PE `pe` neither is in a wait for
+ * words nor failed in one. */
 bool ch_chain_find(const struct ch_records *records, uint32_t pe, struct ch_chain *out);
 
 #endif /* CH_RECORD_H */

@@ -14,8 +14,8 @@
 
 enum { SECONDS_MAX = 999999999 };
 
-/* The decimal number at the beginning of *at_io, of one or more digits; *at_io is moved behind
- * it. */
+/* Read the decimal number at the beginning of *at_io, of one or more digits, and move *at_io
+ * behind it. False: there is none, or it has more than 64 bits. */
 static bool read_digits(const char **at_io, uint64_t *out)
 {
     const char *at = *at_io;
@@ -121,6 +121,7 @@ void ch_why_set(struct ch_reason *why, const char *format, ...)
     va_end(args);
 }
 
+/* Append before, name and after to the text. */
 static void why_append(struct ch_reason *why, const char *before, const char *name,
                        const char *after)
 {
@@ -140,8 +141,8 @@ static size_t least(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* The number of letters to insert, remove or change, or of neighbours to swap, that turns one
- * name into the other. */
+/* Returns the number of letters to insert, remove or change, or of neighbours to swap, that
+ * turns one name into the other; SIZE_MAX if a name is longer than NAME_CHARS_MAX. */
 static size_t edit_distance(const char *a, const char *b)
 {
     const size_t m = strlen(a), n = strlen(b);
@@ -166,8 +167,9 @@ static size_t edit_distance(const char *a, const char *b)
     return row[m % 3][n];
 }
 
-/* Names of other libraries that are not similar to the name here; null: no such name. */
-static const char *name_used_here(const char *found)
+/* Returns the name in this library for a name of other libraries that is not similar; null:
+ * `found` is no such name. */
+static const char *equivalent_name(const char *found)
 {
     static const char *const names[][2] = {
         {"allgather", "fcollect"}, {"all_gather", "fcollect"}, {"bcast", "broadcast"}};
@@ -179,11 +181,11 @@ static const char *name_used_here(const char *found)
 
 const char *ch_name_nearest(const char *const names[], size_t count, const char *found)
 {
-    const char *best = NULL, *here = name_used_here(found);
+    const char *best = NULL, *equivalent = equivalent_name(found);
     size_t best_edits = (strlen(found) + 2) / 3 + 1;
 
-    for (size_t i = 0; i < count && here != NULL; i++)
-        if (strcmp(names[i], here) == 0) return names[i];
+    for (size_t i = 0; i < count && equivalent != NULL; i++)
+        if (strcmp(names[i], equivalent) == 0) return names[i];
 
     for (size_t i = 0; i < count; i++) {
         const size_t e = edit_distance(names[i], found);
@@ -261,6 +263,7 @@ const char *ch_names_prefix(void)
     return __atomic_load_n(&program_prefix, __ATOMIC_ACQUIRE);
 }
 
+/* Returns the interface with this prefix; null: the library's own, or unknown. */
 static const struct interface *find_interface(const char *prefix)
 {
     for (size_t i = 0; i < sizeof(interfaces) / sizeof(interfaces[0]); i++)
@@ -268,6 +271,7 @@ static const struct interface *find_interface(const char *prefix)
     return NULL;
 }
 
+/* Returns the number of letters, digits and '_' with which the text begins. */
 static size_t word_bytes(const char *text)
 {
     size_t n = 0;
@@ -282,6 +286,7 @@ static bool starts_with(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
+/* Does the word contain one of the parts? */
 static bool has_part(const char *word, size_t bytes, const char *const *parts)
 {
     for (; *parts != NULL; parts++)

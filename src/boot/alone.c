@@ -35,7 +35,8 @@ static const struct ch_boot_ops alone_ops = {
     .abort_job = NULL,
 };
 
-/* A launcher that this library does not support starts as many jobs of one PE as processes. */
+/* Warn if a launcher that this library does not support started this process: each of its
+ * processes is then a job of one PE. */
 static void warn_of_launcher(void)
 {
     static const char *const counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS",
@@ -55,8 +56,8 @@ static void warn_of_launcher(void)
     }
 }
 
-/* Variables of torchrun's that name several processes, but not where PE 0 is: the one that is
- * missing; null: none is. */
+/* If torchrun's variables name several processes, but not where PE 0 is: returns the name of
+ * the variable that is missing. Null: none is missing. */
 static const char *missing_variable(void)
 {
     const char *const rank = secure_getenv("RANK"), *const n = secure_getenv("WORLD_SIZE");
@@ -69,6 +70,7 @@ static const char *missing_variable(void)
     return address == NULL || *address == '\0' ? "MASTER_ADDR" : "MASTER_PORT";
 }
 
+/* Fail if this process is one of several that it cannot find. */
 static chorus_status check_ranks(void)
 {
     const char *const missing = missing_variable();
@@ -123,18 +125,20 @@ struct content {
 /* The socket of the last id that this process created, until it joins with that id. */
 static struct {
     pthread_mutex_t lock; /* guards the two variables */
-    struct ch_tree_door door;
+    struct ch_tree_door listener;
     unsigned char secret[CH_BOOT_SECRET_BYTES];
-} made = {.lock = PTHREAD_MUTEX_INITIALIZER, .door = {.fd = -1}};
+} made = {.lock = PTHREAD_MUTEX_INITIALIZER, .listener = {.fd = -1}};
 
+/* Create the contents of a new id, and listen for the processes that join with it. Call with
+ * the lock. */
 static chorus_status make_content(struct content *content)
 {
-    ch_tree_door_close(&made.door);
-    CH_TRY(ch_tree_listen(0, &made.door));
+    ch_tree_door_close(&made.listener);
+    CH_TRY(ch_tree_listen(0, &made.listener));
     ch_tree_secret_make(made.secret);
     *content = (struct content){.magic = CH_TREE_MAGIC};
     memcpy(content->secret, made.secret, sizeof(made.secret));
-    content->n_addresses = ch_tree_own_addresses(&made.door, content->addresses);
+    content->n_addresses = ch_tree_own_addresses(&made.listener, content->addresses);
     return CHORUS_OK;
 }
 
@@ -162,17 +166,18 @@ bool ch_uniqueid_check(const char *id, size_t bytes)
            content.n_addresses <= CH_TREE_ADDRESSES;
 }
 
-/* The socket, if this process created the id. */
-static bool take_door(const struct content *content, struct ch_tree_door *door_out)
+/* Move the listening socket of this id to *listener_out. False: this process did not create the
+ * id, or has joined with it. */
+static bool take_listener(const struct content *content, struct ch_tree_door *listener_out)
 {
     bool is_made;
 
     (void)pthread_mutex_lock(&made.lock);
-    is_made =
-        made.door.fd >= 0 && memcmp(made.secret, content->secret, sizeof(content->secret)) == 0;
+    is_made = made.listener.fd >= 0 &&
+              memcmp(made.secret, content->secret, sizeof(content->secret)) == 0;
     if (is_made) {
-        *door_out = made.door;
-        made.door = (struct ch_tree_door){.fd = -1};
+        *listener_out = made.listener;
+        made.listener = (struct ch_tree_door){.fd = -1};
     }
     (void)pthread_mutex_unlock(&made.lock);
     return is_made;
@@ -183,13 +188,13 @@ chorus_status ch_uniqueid_open(const char *id, uint32_t me, uint32_t n, uint64_t
 {
     struct ch_tree_start start = {.me = me, .n = n, .timeout_ns = timeout_ns};
     char root[CH_TREE_TEXT_BYTES];
-    struct ch_tree_door door;
+    struct ch_tree_door listener;
     struct content content;
 
     memcpy(&content, id, sizeof(content));
     memcpy(start.secret, content.secret, sizeof(start.secret));
-    if (take_door(&content, &door)) {
-        start.door = &door;
+    if (take_listener(&content, &listener)) {
+        start.door = &listener;
     } else {
         ch_tree_addresses_print(content.addresses, content.n_addresses, root);
         start.root = root;

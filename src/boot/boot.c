@@ -119,7 +119,8 @@ struct poll {
     char why[WHY_BYTES];
 };
 
-/* The step that failed may have broken the exchange: then its message is the better one. */
+/* Exchange blobs among the voters. If this PE's step failed, it may have broken the exchange: a
+ * failure of the exchange then has the message of the step. */
 static chorus_status exchange_or_explain(const struct poll *poll, const void *blob,
                                          size_t bytes, void *blobs_out)
 {
@@ -130,7 +131,8 @@ static chorus_status exchange_or_explain(const struct poll *poll, const void *bl
     return CH_FAIL(st, "%s: %s", poll->vote->step, poll->why);
 }
 
-/* `failed` is the first voter whose step failed: receive its message. */
+/* `failed` is the first voter whose step failed, with this status: receive its message, and
+ * fail with both. */
 static chorus_status receive_failure(const struct poll *poll, uint32_t failed,
                                      chorus_status status)
 {
@@ -150,7 +152,8 @@ static chorus_status receive_failure(const struct poll *poll, uint32_t failed,
     return st;
 }
 
-/* The ballots of all voters have arrived. */
+/* The ballots of all voters have arrived: fail as the first voter did whose step failed, or
+ * copy the values of all to all_out. */
 static chorus_status count_ballots(const struct poll *poll, const char *ballots, void *all_out)
 {
     const struct ch_voters *voters = poll->voters;
@@ -196,6 +199,7 @@ static chorus_status boot_exchange(void *self, const void *blob, size_t bytes, v
     return boot->ops->exchange(boot, blob, bytes, -1, blobs_out, NULL);
 }
 
+/* All PEs vote: voter i is PE i. */
 static uint32_t boot_number(const void *self, uint32_t voter)
 {
     (void)self;

@@ -56,9 +56,8 @@ struct ch_boot_ops {
     /*
      * The control plane of PEs that may be on several hosts; null if all are on one. watch
      * returns a descriptor to poll. When it is readable, and once a second, one thread of the
-     * PE calls serve, which moves messages without waiting, and may run at the same time as
-     * exchange. ERR_ABORTED: the job is over, and the message names the PE that was lost, and
-     * its host.
+     * PE calls serve, which does not wait, and may run at the same time as exchange. It returns
+     * ERR_ABORTED if the job is over; the message names the PE that was lost, and its host.
      */
     int (*watch)(struct ch_boot *boot);
     chorus_status (*serve)(struct ch_boot *boot);
@@ -110,7 +109,7 @@ struct ch_boot {
     const char *why_over; /* the reason once the job is over, else null; atomic */
 };
 
-/* Must the exchange be reported before its end? */
+/* Can an exchange last so long that it must be reported before its end? */
 static inline bool ch_boot_may_warn(const struct ch_boot *boot)
 {
     return boot->warn_ns != 0 && (boot->timeout_ns == 0 || boot->warn_ns < boot->timeout_ns);
@@ -122,18 +121,21 @@ static inline bool ch_boot_shares_cores(const struct ch_boot *boot)
     return boot->n_nodes == 0 ? boot->n > boot->n_cores : boot->is_crowded;
 }
 
-/* The host of a PE, and whether it is the host of this PE. */
+/* Returns the number of the PE's host. */
 static inline uint32_t ch_boot_node(const struct ch_boot *boot, uint32_t pe)
 {
     return boot->nodes == NULL ? 0 : boot->nodes[pe];
 }
 
+/* Is the PE on the host of this PE? */
 static inline bool ch_boot_is_near(const struct ch_boot *boot, uint32_t pe)
 {
     return ch_boot_node(boot, pe) == ch_boot_node(boot, boot->me);
 }
 
-/* The job that this process was started in: by a launcher, or as a job of one PE. */
+/* Join the job that this process was started in: by a launcher, or as a job of one PE.
+ * is_again: the process was in a job before, which fails if its way of starting allows only
+ * one. */
 CH_MUST_CHECK chorus_status ch_boot_open(uint64_t timeout_ns, bool is_again,
                                          struct ch_boot **boot_out);
 
@@ -199,15 +201,15 @@ struct ch_vote {
     size_t bytes;       /* of the values; 0: all_out may be null */
 };
 
-/* CHORUS_OK on all PEs, with the values of all, or the first failure on all. Collective. A
- * failure of the exchange itself also ends the vote. */
+/* Vote: return CHORUS_OK on all PEs, with the values of all in all_out, or the first failure on
+ * all. Collective. A failure of the exchange itself also ends the vote. */
 CH_MUST_CHECK chorus_status ch_vote(const struct ch_voters *voters, const struct ch_vote *vote,
                                     void *all_out);
 
-/* A vote of all PEs of the job; boot is borrowed. */
+/* Returns the voters of a vote of all PEs of the job; boot is borrowed. */
 struct ch_voters ch_boot_voters(struct ch_boot *boot);
 
-/* Run such a vote. */
+/* ch_vote of all PEs of the job. */
 CH_MUST_CHECK chorus_status ch_boot_vote(struct ch_boot *boot, const struct ch_vote *vote,
                                          void *all_out);
 

@@ -44,12 +44,14 @@ static chorus_status fail_timeout(const struct ch_boot *boot, const char *missin
                    missing[0] != '\0' ? "; missing: " : "", missing);
 }
 
-/* status of a ch_wire_ function, which sets no message for ERR_TIMEOUT: with one. */
+/* Returns `status`, which a ch_wire_ function returned; sets the message for ERR_TIMEOUT, which
+ * these functions do not. */
 static chorus_status add_timeout_message(const struct ch_boot *boot, chorus_status status)
 {
     return status == CHORUS_ERR_TIMEOUT ? fail_timeout(boot, "") : status;
 }
 
+/* Receive the reason of a FAIL with this head, and fail with it. */
 static chorus_status recv_failure(const struct launcher_boot *boot,
                                   const struct ch_wire_head *head, uint64_t deadline_ns)
 {
@@ -80,8 +82,9 @@ static void spread_fds(const struct ch_boot *boot, uint32_t n_near, int *fds)
 /* Time for chorusrun to name the missing PEs. */
 #define NAMES_NS CH_NS_PER_S
 
-/* Receives the next head, which may be that of the exchange's answer, or "" and the names of
- * the missing PEs. */
+/* Ask chorusrun which PEs are missing, and receive the next head. If it is that of the answer,
+ * missing_out gets their names; else it is the head of the exchange's answer, and missing_out
+ * is "". */
 static chorus_status ask_for_missing(const struct launcher_boot *boot, uint64_t deadline_ns,
                                      struct ch_wire_head *head_out,
                                      char missing_out[CH_WIRE_REASON_BYTES])
@@ -97,7 +100,8 @@ static chorus_status ask_for_missing(const struct launcher_boot *boot, uint64_t 
     return CHORUS_OK;
 }
 
-/* Receives the head of the answer. */
+/* Wait for chorusrun's answer to an exchange, report the missing PEs if that takes long, and
+ * receive the head of the answer. */
 static chorus_status recv_head(const struct launcher_boot *boot, uint64_t deadline_ns,
                                struct ch_wire_head *head_out)
 {
@@ -123,6 +127,8 @@ static chorus_status recv_head(const struct launcher_boot *boot, uint64_t deadli
         base, ch_wire_recv(boot->sock, head_out, sizeof(*head_out), deadline_ns));
 }
 
+/* Receive chorusrun's answer to an exchange: for each PE `bytes` bytes and, if with_fds, a
+ * descriptor. */
 static chorus_status recv_result(struct launcher_boot *boot, size_t bytes, int with_fds,
                                  void *blobs_out, int *fds_out, uint64_t deadline_ns)
 {
@@ -145,6 +151,7 @@ static chorus_status recv_result(struct launcher_boot *boot, size_t bytes, int w
     return CHORUS_OK;
 }
 
+/* Perform an exchange through chorusrun; see ch_boot_ops. */
 static chorus_status swap_with_launcher(struct launcher_boot *boot, const void *blob,
                                         size_t bytes, int fd, void *blobs_out, int *fds_out)
 {
@@ -213,7 +220,7 @@ static chorus_status die_with_launcher(int inherited)
     return CHORUS_OK;
 }
 
-/* Wrappers share this open file, and its mode with it. */
+/* Undo die_with_launcher: wrappers share this open file, and its mode with it. */
 static void outlive_launcher(int inherited)
 {
     (void)fcntl(inherited, F_SETFL, 0);
@@ -273,6 +280,8 @@ static const struct ch_boot_ops launcher_ops = {
     .show = launcher_show,
 };
 
+/* Read a number lo..hi that chorusrun sets with the variable that showed that it started this
+ * PE. */
 static chorus_status read_number(enum ch_variable_id id, uint64_t lo, uint64_t hi,
                                  uint64_t *out)
 {
@@ -286,8 +295,7 @@ static chorus_status read_number(enum ch_variable_id id, uint64_t lo, uint64_t h
                    ch_variable_name(given), name);
 }
 
-/* The number of a descriptor is not sufficient: the descriptor may be closed, or another file
- * by now. */
+/* Fail if `sock` is not a UNIX socket: the descriptor may be closed, or another file by now. */
 static chorus_status check_socket(int sock)
 {
     const char *const name = ch_variable_name(CH_VARIABLE_BOOT_FD);

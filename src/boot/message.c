@@ -74,6 +74,7 @@ void *ch_message_room(struct ch_message *m, size_t *bytes_out)
     return m->body + m->body_got;
 }
 
+/* Returns the fault of a head that no PE sends; null if it has none. */
 static const char *find_form_fault(const struct ch_wire_head *head)
 {
     switch (head->kind) {
@@ -97,6 +98,7 @@ static const char *find_form_fault(const struct ch_wire_head *head)
     }
 }
 
+/* Returns why a PE at this stage may not send such a message; null if it may. */
 static const char *find_stage_fault(uint32_t kind, enum ch_wire_stage stage)
 {
     if (kind == CH_WIRE_JOIN)
@@ -167,7 +169,7 @@ chorus_status ch_wire_answer_check(const struct ch_wire_head *head, size_t bytes
         "chorusrun sent an answer in an unknown format; use the chorusrun of this library");
 }
 
-/* The descriptors of one control message, which ends before `end`. */
+/* Returns the number of descriptors of one control message, which ends before `end`. */
 static uint32_t count_fds(const struct cmsghdr *c, const char *end)
 {
     const char *data = (const char *)CMSG_DATA(c);
@@ -206,6 +208,7 @@ static chorus_status fail_launcher_ended(void)
     return CH_FAIL(CHORUS_ERR_ABORTED, "chorusrun has ended, and the job with it");
 }
 
+/* Fail since this PE cannot `what` chorusrun, for the reason in errno. */
 static chorus_status fail_socket(const char *what)
 {
     if (errno == ECONNRESET || errno == EPIPE) return fail_launcher_ended();
@@ -224,7 +227,8 @@ static int ms_left(uint64_t deadline_ns)
     return ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
-/* Sleep until the socket is ready; the caller tries again. events 0: a short while. */
+/* Sleep until the socket has one of `events`, or a short while if that is 0; the caller tries
+ * again. ERR_TIMEOUT: the deadline has passed. */
 static chorus_status wait_ready(int sock, short events, uint64_t deadline_ns)
 {
     struct pollfd p = {sock, events, 0};
@@ -347,7 +351,8 @@ chorus_status ch_wire_await(int sock, uint64_t deadline_ns)
     return CHORUS_OK;
 }
 
-/* The descriptors of one message, of which `want` are expected; others are closed. */
+/* Take the descriptors of one message: fds_out gets the first `want`, the others are closed.
+ * Returns the number that it got. */
 static uint32_t detach_fds(const struct msghdr *m, uint32_t want, int *fds_out)
 {
     int fds[CH_WIRE_CONTROL_FDS];
@@ -358,8 +363,9 @@ static uint32_t detach_fds(const struct msghdr *m, uint32_t want, int *fds_out)
     return kept;
 }
 
-static chorus_status recv_some(int sock, uint32_t want, int *fds_out, uint32_t *got_out,
-                               uint64_t deadline_ns)
+/* Receive one message with at most `want` descriptors; *got_out is their number. */
+static chorus_status recv_fds_once(int sock, uint32_t want, int *fds_out, uint32_t *got_out,
+                                   uint64_t deadline_ns)
 {
     union ch_wire_control control;
     char byte;
@@ -392,7 +398,8 @@ chorus_status ch_wire_recv_fds(int sock, uint32_t n, int *fds_out, uint64_t dead
     for (uint32_t at = 0; at < n; at += CH_WIRE_FDS) {
         const uint32_t want = n - at < CH_WIRE_FDS ? n - at : CH_WIRE_FDS;
         uint32_t here = 0;
-        CH_TRY_GOTO(st, recv_some(sock, want, fds_out + got, &here, deadline_ns), out_close);
+        CH_TRY_GOTO(st, recv_fds_once(sock, want, fds_out + got, &here, deadline_ns),
+                    out_close);
         got += here;
     }
     if (got == n) return CHORUS_OK;

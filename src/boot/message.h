@@ -68,9 +68,10 @@ struct ch_wire_join {
     uint32_t version_major, version_minor; /* version of its library */
 };
 
+/* Returns the head of a message of this kind, with no bytes, no descriptors and code 0. */
 struct ch_wire_head ch_wire_head_of(enum ch_wire_kind kind);
 
-/* Fill in the JOIN of this PE. */
+/* Returns the bytes of the JOIN of this PE. */
 struct ch_wire_join ch_wire_join_of(uint32_t pe, uint32_t n);
 
 /* For chorusrun: is this the JOIN of PE `pe` of n? If not, why_out continues "PE 1 ...". */
@@ -104,10 +105,11 @@ enum ch_message_state { CH_MESSAGE_PART, CH_MESSAGE_WHOLE, CH_MESSAGE_FAULT };
 void ch_message_init(struct ch_message *m);
 /* Free its memory and descriptors, and prepare it for the next message. */
 void ch_message_forget(struct ch_message *m);
-/* The address for the next bytes, and the number of missing bytes, which is not 0 before the
- * message is complete. */
+/* Returns the address for the next bytes, and in *bytes_out the number of missing bytes, which
+ * is not 0 before the message is complete. */
 void *ch_message_room(struct ch_message *m, size_t *bytes_out);
-/* `bytes` more have been received. After a fault, all later bytes are meaningless. */
+/* Note that `bytes` more have been received, and check the head once it is complete. stage:
+ * that of the PE. After a fault, all later bytes are meaningless. */
 enum ch_message_state ch_message_add_bytes(struct ch_message *m, size_t bytes,
                                            enum ch_wire_stage stage);
 /* Take n descriptors that were received with the next bytes: keeps the first, closes all
@@ -136,8 +138,8 @@ union ch_wire_control {
     char room[CMSG_SPACE(CH_WIRE_CONTROL_FDS * sizeof(int))];
 };
 
-/* For both sides: all descriptors of a control message; they belong to the caller. Returns
- * their number. */
+/* For both sides: copy all descriptors of a control message, which then belong to the caller.
+ * Returns their number. */
 uint32_t ch_wire_fds(const struct msghdr *m, int fds_out[CH_WIRE_CONTROL_FDS]);
 
 /* ---- the PE's side of the socket pair ---- */
@@ -147,9 +149,11 @@ uint32_t ch_wire_fds(const struct msghdr *m, int fds_out[CH_WIRE_CONTROL_FDS]);
  * message; ERR_ABORTED: chorusrun has ended; ERR_SYSTEM: a system call failed.
  */
 
-/* fd >= 0: pass this descriptor with the first byte. */
+/* Send all of the bytes. fd >= 0: pass this descriptor with the first byte. */
 CH_MUST_CHECK chorus_status ch_wire_send(int sock, const void *data, size_t bytes, int fd,
                                          uint64_t deadline_ns);
+
+/* Receive exactly `bytes` bytes. */
 CH_MUST_CHECK chorus_status ch_wire_recv(int sock, void *data, size_t bytes,
                                          uint64_t deadline_ns);
 

@@ -26,7 +26,7 @@ struct claim {
     struct ch_place_mask cores;
 };
 
-/* One line of a file; "" if it cannot be read. */
+/* Read the first line of a file; "" if it cannot be read. */
 static void read_line(const char *path, char *out, size_t bytes)
 {
     FILE *file = fopen(path, "re");
@@ -38,8 +38,8 @@ static void read_line(const char *path, char *out, size_t bytes)
     (void)fclose(file);
 }
 
-/* PEs with equal values can pass each other descriptors, by sockets of the namespace. The host
- * name comes first, and ends at a blank. */
+/* Write a name of this machine. PEs with equal names can pass each other descriptors, by
+ * sockets of the namespace. The host name comes first, and ends at a blank. */
 static chorus_status name_machine(char out[MACHINE_BYTES])
 {
     char host[NAME_BYTES + 1] = "", boot_id[64], space[64];
@@ -58,6 +58,7 @@ static chorus_status name_machine(char out[MACHINE_BYTES])
     return CHORUS_OK;
 }
 
+/* Set what this PE knows of its own host; fail if its settings contradict each other. */
 static chorus_status fill_claim(struct claim *claim, const struct ch_boot *boot,
                                 const struct ch_options *options)
 {
@@ -82,6 +83,7 @@ static chorus_status fill_claim(struct claim *claim, const struct ch_boot *boot,
     return CHORUS_OK;
 }
 
+/* Fail if CHORUS_NODES differs, or if only some PEs have CHORUS_NODE. */
 static chorus_status compare_claims(const struct claim *claims, uint32_t n)
 {
     for (uint32_t pe = 1; pe < n; pe++) {
@@ -101,7 +103,7 @@ static chorus_status compare_claims(const struct claim *claims, uint32_t n)
     return CHORUS_OK;
 }
 
-/* PEs that share memory by CHORUS_NODE must be on the same machine. */
+/* Fail if PEs share memory by CHORUS_NODE, but are not on the same machine. */
 static chorus_status check_shared(const struct claim *claims, const uint32_t *nodes, uint32_t n)
 {
     for (uint32_t pe = 1; pe < n; pe++)
@@ -117,6 +119,7 @@ static chorus_status check_shared(const struct claim *claims, const uint32_t *no
     return CHORUS_OK;
 }
 
+/* Returns the text that is equal for PEs of one host. */
 static const char *host_key_of(const struct claim *claim)
 {
     return claim->name[0] != '\0' ? claim->name : claim->machine;
@@ -144,7 +147,8 @@ static uint32_t number_nodes(const struct claim *claims, uint32_t n, uint32_t *n
     return n_nodes;
 }
 
-/* Pointers, and after them the texts, in one allocation. */
+/* Returns the names of the hosts: pointers, and after them the texts, in one allocation that
+ * the caller frees. Null: no memory. */
 static const char *const *name_nodes(const struct claim *claims, const uint32_t *nodes,
                                      uint32_t n, uint32_t n_nodes)
 {
@@ -167,8 +171,10 @@ static const char *const *name_nodes(const struct claim *claims, const uint32_t 
     return (const char *const *)hosts;
 }
 
-/* The cores that the PEs of one machine may use together, and the number of these PEs. */
-static uint32_t cores_of(const struct claim *claims, uint32_t n, uint32_t pe, uint32_t *pes_out)
+/* Returns the number of cores that the PEs on the machine of PE `pe` may use together; *pes_out
+ * is the number of these PEs. */
+static uint32_t count_machine_cores(const struct claim *claims, uint32_t n, uint32_t pe,
+                                    uint32_t *pes_out)
 {
     struct ch_place_mask all = {{0}};
     uint32_t quota = UINT32_MAX;
@@ -185,18 +191,20 @@ static uint32_t cores_of(const struct claim *claims, uint32_t n, uint32_t pe, ui
     return claims[pe].n_cores != 0 ? claims[pe].n_cores : ch_place_mask_count(&all, quota);
 }
 
-static void count_cores(struct ch_boot *boot, const struct claim *claims)
+/* Set n_cores, n_beside and is_crowded of the boot. */
+static void set_core_counts(struct ch_boot *boot, const struct claim *claims)
 {
     uint32_t beside;
 
     boot->is_crowded = false;
-    boot->n_cores = cores_of(claims, boot->n, boot->me, &boot->n_beside);
+    boot->n_cores = count_machine_cores(claims, boot->n, boot->me, &boot->n_beside);
     for (uint32_t pe = 0; pe < boot->n; pe++) {
         if (pe > 0 && strcmp(claims[pe].machine, claims[pe - 1].machine) == 0) continue;
-        if (cores_of(claims, boot->n, pe, &beside) < beside) boot->is_crowded = true;
+        if (count_machine_cores(claims, boot->n, pe, &beside) < beside) boot->is_crowded = true;
     }
 }
 
+/* Set the members of the boot that ch_boot_locate sets, from the claims of all PEs. */
 static chorus_status assign_nodes(struct ch_boot *boot, const struct claim *claims)
 {
     uint32_t *nodes = calloc(boot->n, sizeof(*nodes)), n_nodes;
@@ -206,7 +214,7 @@ static chorus_status assign_nodes(struct ch_boot *boot, const struct claim *clai
     if (nodes == NULL) goto out_memory;
     n_nodes = number_nodes(claims, boot->n, nodes);
     CH_TRY_GOTO(status, check_shared(claims, nodes, boot->n), out_nodes);
-    count_cores(boot, claims);
+    set_core_counts(boot, claims);
     boot->n_nodes = n_nodes;
     if (n_nodes == 1) goto out_nodes;
     boot->hosts = name_nodes(claims, nodes, boot->n, n_nodes);
@@ -221,8 +229,8 @@ out_nodes:
     return status;
 }
 
-/* The data of all PEs. It differs in few jobs, so the PEs first exchange digests, since every
- * PE gets every byte. */
+/* Get the claims of all PEs; mine: the status with which `own` was filled. Claims differ in few
+ * jobs, so the PEs first exchange digests, since every PE gets every byte. */
 static chorus_status exchange_claims(struct ch_boot *boot, const struct claim *own,
                                      chorus_status mine, struct claim *claims_out)
 {

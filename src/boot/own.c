@@ -20,6 +20,7 @@ struct reasons {
     bool is_at_limit; /* this process has no descriptor left */
 };
 
+/* Append that `path` cannot be used, for this reason. */
 static void add_reason(struct reasons *why, const char *path, const char *reason)
 {
     if (why->used < sizeof(why->text))
@@ -28,7 +29,7 @@ static void add_reason(struct reasons *why, const char *path, const char *reason
                              why->used == 0 ? "" : ", ", CH_OWN_PATH_BYTES, path, reason);
 }
 
-/* Can only this user and root replace what is in it? */
+/* Can only this user and root replace what is in the folder? */
 static bool is_safe_parent(const char *path)
 {
     struct stat at;
@@ -38,7 +39,8 @@ static bool is_safe_parent(const char *path)
     return at.st_uid == 0 && ((at.st_mode & S_ISVTX) != 0 || (at.st_mode & OTHERS_WRITE) == 0);
 }
 
-/* -1: it cannot be used. */
+/* Open the folder `path` in `parent`, after creating it if it is missing. Returns a descriptor;
+ * -1: it cannot be used, or not by this user alone. */
 static int open_folder(const char *parent, const char *path, struct reasons *why)
 {
     struct stat at;
@@ -61,7 +63,8 @@ static int open_folder(const char *parent, const char *path, struct reasons *why
     return -1;
 }
 
-/* `name` in `parent`. */
+/* open_folder for `name` in `parent`, whose path is put into path_out. -1 also if there is no
+ * parent. */
 static int open_folder_in(const char *parent, const char *name,
                           char path_out[CH_OWN_PATH_BYTES], struct reasons *why)
 {

@@ -10,7 +10,8 @@
 
 /* ---- the CPU quota ---- */
 
-/* The two numbers that version 2 has in one file; the second one follows the first. */
+/* Read the quota and the period of a group of version 2, which has both in one file; the second
+ * number follows the first. */
 static bool read_max(const struct ch_cgroup *group, uint64_t *quota_out, uint64_t *period_out)
 {
     char first[24];
@@ -20,14 +21,15 @@ static bool read_max(const struct ch_cgroup *group, uint64_t *quota_out, uint64_
     return ch_cgroup_read_number(group, "cpu.max", first, period_out);
 }
 
+/* Read the quota and the period of a group of version 1. */
 static bool read_cfs(const struct ch_cgroup *group, uint64_t *quota_out, uint64_t *period_out)
 {
     return ch_cgroup_read_number(group, "cpu.cfs_quota_us", "", quota_out) &&
            ch_cgroup_read_number(group, "cpu.cfs_period_us", "", period_out);
 }
 
-/* UINT32_MAX: the group sets no quota. */
-static uint32_t cores_of(const struct ch_cgroup *group)
+/* Returns the CPU quota of one group in whole cores, at least 1; UINT32_MAX: it sets none. */
+static uint32_t group_quota_cores(const struct ch_cgroup *group)
 {
     uint64_t quota, period;
     const bool is_set =
@@ -44,7 +46,7 @@ uint32_t ch_quota_cores(const char *root)
     bool is_there = ch_cgroup_find(root, "cpu", &group);
 
     for (; is_there; is_there = ch_cgroup_to_parent(&group)) {
-        const uint32_t cores = cores_of(&group);
+        const uint32_t cores = group_quota_cores(&group);
 
         if (cores < least) least = cores;
     }
@@ -60,6 +62,7 @@ struct ch_place {
     uint32_t quota;         /* CPU quota, in cores */
 };
 
+/* Returns the number of cores of which this process may use a hardware thread. */
 static uint32_t count_units(const struct ch_place *place)
 {
     uint32_t count = 0;
@@ -70,7 +73,8 @@ static uint32_t count_units(const struct ch_place *place)
     return count;
 }
 
-/* Detect cores only: detecting caches, devices and memory would take most of the time. */
+/* Detect cores only: detecting caches, devices and memory would take most of the time. Returns
+ * 0, or -1. */
 static int load_cores(hwloc_topology_t topology)
 {
     if (hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE) != 0)
@@ -218,6 +222,7 @@ static int load_devices(hwloc_topology_t topology)
     return hwloc_topology_load(topology);
 }
 
+/* Returns the first hardware thread near the PCI device at `bus`; UINT32_MAX if unknown. */
 static uint32_t find_thread_near(hwloc_topology_t topology, const char *bus)
 {
     const hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(topology, bus);

@@ -24,15 +24,16 @@ uint32_t ch_place_cores(const struct ch_place *place);
  * the system refuses. */
 int ch_place_bind(const struct ch_place *place, uint32_t i);
 
-/* The hardware threads that this process may use on the cores other than the first n, as hwloc
- * writes lists: "8-15"; "" if there are none, or if the text is too small. */
+/* Write the hardware threads that this process may use on the cores other than the first n, as
+ * hwloc writes lists: "8-15"; "" if there are none, or if the text is too small. */
 void ch_place_spare_text(const struct ch_place *place, uint32_t n, char *text_out,
                          size_t bytes);
 
-/* Restrict the calling thread to these. Returns 0, or -1 if it cannot. */
+/* Restrict the calling thread to the hardware threads of such a list. Returns 0, or -1 if it
+ * cannot. */
 int ch_place_move_thread(const char *text);
 
-/* ch_place_cores without a place. */
+/* Detect the cores and return ch_place_cores; 1 if hwloc cannot. */
 uint32_t ch_place_count_cores(void);
 
 /* A set of a machine's cores, numbered as hwloc does. */
@@ -41,24 +42,27 @@ struct ch_place_mask {
     uint64_t words[CH_PLACE_MASK_WORDS];
 };
 
-/* The cores that this process may use. Returns the CPU quota in cores; UINT32_MAX: there is no
- * quota. These are the inputs of ch_place_count_cores, in a form that several processes can
- * unite. */
+/* Set *out to the cores that this process may use. Returns the CPU quota in cores; UINT32_MAX:
+ * there is no quota. These are the inputs of ch_place_count_cores, in a form that several
+ * processes can unite. */
 uint32_t ch_place_own_cores(struct ch_place_mask *out);
+
+/* Returns the number of cores in the mask, at least 1, but at most `quota`. */
 uint32_t ch_place_mask_count(const struct ch_place_mask *mask, uint32_t quota);
 
 /*
- * The CPU quotas of this process's control groups, of either version, and of all groups above
- * them, in whole cores; at least 1. UINT32_MAX: there is no quota. PEs that use more cores than
- * that are all stopped for the rest of a period once they have used up the quota. This has the
- * same effect as sharing cores, but for longer. `root` is that of ch_cgroup_find.
+ * Returns the smallest of the CPU quotas of this process's control group, of either version,
+ * and of all groups above it, in whole cores; at least 1. UINT32_MAX: there is no quota. PEs
+ * that use more cores than that are all stopped for the rest of a period once they have used up
+ * the quota. This has the same effect as sharing cores, but for longer. `root` is that of
+ * ch_cgroup_find.
  */
 uint32_t ch_quota_cores(const char *root);
 
 /* A PCI address such as "0000:1b:00.0". */
 #define CH_BUS_BYTES 16
 
-/* The first hardware thread near each PCI device; UINT32_MAX if unknown. */
+/* Find the first hardware thread near each of n PCI devices; UINT32_MAX if unknown. */
 void ch_place_find_near(char (*buses)[CH_BUS_BYTES], uint32_t n, uint32_t *threads_out);
 
 #endif /* CH_PLACE_H */

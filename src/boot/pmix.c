@@ -50,6 +50,7 @@ struct pmix {
 #undef X
 };
 
+/* Open libpmix and find the functions that p needs. */
 static chorus_status load_library(struct pmix *p)
 {
     p->library = dlopen("libpmix.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -65,12 +66,14 @@ static chorus_status load_library(struct pmix *p)
     return CHORUS_OK;
 }
 
+/* Fail if rc is not PMIX_SUCCESS: PMIx cannot `what`. */
 static chorus_status check_pmix(const struct pmix *p, const char *what, pmix_status_t rc)
 {
     if (rc == PMIX_SUCCESS) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_SYSTEM, "PMIx cannot %s: %s", what, p->Error_string(rc));
 }
 
+/* Returns PMIx's name of the process of this job that has this rank. */
 static pmix_proc_t proc_of(const struct pmix *p, pmix_rank_t rank)
 {
     pmix_proc_t proc = p->own;
@@ -79,6 +82,7 @@ static pmix_proc_t proc_of(const struct pmix *p, pmix_rank_t rank)
     return proc;
 }
 
+/* Get the number of processes of the job. */
 static chorus_status get_size(const struct pmix *p, uint32_t *n_out)
 {
     const pmix_proc_t all = proc_of(p, PMIX_RANK_WILDCARD);
@@ -93,19 +97,22 @@ static chorus_status get_size(const struct pmix *p, uint32_t *n_out)
     return status;
 }
 
+/* Publish the secret, and the addresses at which this root listens. */
 static chorus_status publish(const struct pmix *p, const unsigned char *secret,
-                             const struct ch_tree_door *door)
+                             const struct ch_tree_door *listener)
 {
     char text[TEXT_BYTES];
     pmix_value_t value = {.type = PMIX_STRING, .data.string = text};
 
     ch_tree_secret_print(secret, text);
     text[2 * CH_BOOT_SECRET_BYTES] = ' ';
-    ch_tree_addresses(door, text + 2 * CH_BOOT_SECRET_BYTES + 1);
+    ch_tree_addresses(listener, text + 2 * CH_BOOT_SECRET_BYTES + 1);
     CH_TRY(check_pmix(p, "publish", p->Put(PMIX_GLOBAL, ROOT_KEY, &value)));
     return check_pmix(p, "publish", p->Commit());
 }
 
+/* A thread of PMIx calls this with the data that PE 0 published, or with its failure to get
+ * it. */
 static void on_answer(pmix_status_t rc, pmix_value_t *value, void *self)
 {
     struct answer *const answer = self;
@@ -123,7 +130,7 @@ static void pause_briefly(void)
     (void)nanosleep(&pause, NULL);
 }
 
-/* Has the answer arrived before this time (0: without limit)? */
+/* Has the answer arrived before this time (0: without limit)? If not, on_answer frees it. */
 static bool await_answer(struct answer *answer, uint64_t deadline_ns)
 {
     while (__atomic_load_n(&answer->state, __ATOMIC_ACQUIRE) == AWAITED) {
@@ -153,8 +160,8 @@ static pmix_status_t get_root_data(const struct pmix *p, uint64_t deadline_ns,
     return rc;
 }
 
-/* The question is repeated: some launchers give up after a few seconds, and some answer at once
- * if it crosses PE 0's publication. */
+/* Wait until PE 0 has published its data, and get it. The question is repeated: some launchers
+ * give up after a few seconds, and some answer at once if it crosses PE 0's publication. */
 static chorus_status wait_for_root(const struct pmix *p, uint64_t timeout_ns,
                                    char text_out[TEXT_BYTES])
 {
@@ -172,6 +179,8 @@ static chorus_status wait_for_root(const struct pmix *p, uint64_t timeout_ns,
     return check_pmix(p, "report the address of PE 0", rc);
 }
 
+/* Set secret and root of `start` from the data of PE 0; root_out is the memory for the
+ * addresses. */
 static chorus_status read_root_data(const struct pmix *p, struct ch_tree_start *start,
                                     char root_out[CH_TREE_TEXT_BYTES])
 {
@@ -209,20 +218,21 @@ static const struct ch_boot_ops pmix_ops = {
     .abort_job = pmix_abort_job,
 };
 
+/* Make this process the root of the tree: create a secret, listen, and publish both. */
 static chorus_status become_root(const struct pmix *p, struct ch_tree_start *start,
-                                 struct ch_tree_door *door)
+                                 struct ch_tree_door *listener)
 {
     ch_tree_secret_make(start->secret);
-    CH_TRY(ch_tree_listen(0, door));
-    start->door = door;
-    return publish(p, start->secret, door);
+    CH_TRY(ch_tree_listen(0, listener));
+    start->door = listener;
+    return publish(p, start->secret, listener);
 }
 
 static chorus_status pmix_open(uint64_t timeout_ns, struct ch_boot **boot_out)
 {
     struct pmix *p = calloc(1, sizeof(*p));
     struct ch_tree_start start = {.agent = &p->base, .timeout_ns = timeout_ns};
-    struct ch_tree_door door = {.fd = -1};
+    struct ch_tree_door listener = {.fd = -1};
     char root[CH_TREE_TEXT_BYTES];
     chorus_status status;
 
@@ -232,12 +242,13 @@ static chorus_status pmix_open(uint64_t timeout_ns, struct ch_boot **boot_out)
     CH_TRY_GOTO(status, check_pmix(p, "start", p->Init(&p->own, NULL, 0)), out_free);
     start.me = p->own.rank;
     CH_TRY_GOTO(status, get_size(p, &start.n), out_close);
-    status = start.me == 0 ? become_root(p, &start, &door) : read_root_data(p, &start, root);
+    status =
+        start.me == 0 ? become_root(p, &start, &listener) : read_root_data(p, &start, root);
     if (status != CHORUS_OK) goto out_close;
     return ch_boot_tree(&start, boot_out);
 
 out_close:
-    ch_tree_door_close(&door);
+    ch_tree_door_close(&listener);
     pmix_close(&p->base);
     return status;
 out_free:

@@ -51,7 +51,8 @@ struct reply {
 
 /* ---- the PE that has the secret ---- */
 
-/* The lock of a file of the folder; -1, EWOULDBLOCK: another process has it, or it was removed
+/* Open a file of the folder, with these flags of open(2), and lock it. Returns its descriptor,
+ * which keeps the lock. -1, EWOULDBLOCK: another process has the lock, or the file was removed
  * meanwhile. */
 static int take_lock(int folder, const char *name, int flags)
 {
@@ -69,7 +70,7 @@ static int take_lock(int folder, const char *name, int flags)
     return -1;
 }
 
-/* "x.sock" for "x.lock"; false for other names. */
+/* Write "x.sock" for "x.lock". False: lock_name is no such name. */
 static bool socket_name_of(const char *lock_name, char sock_out[FILE_BYTES])
 {
     const char *const end = strstr(lock_name, lock_end);
@@ -103,6 +104,7 @@ static void remove_stale_files(int folder)
     (void)closedir(dir);
 }
 
+/* Sleep before the next attempt, the longer the more attempts (`turn`) there were. */
 static void back_off(uint32_t turn)
 {
     const uint32_t ms = (uint32_t)PAUSE_MS << (turn < DOUBLINGS ? turn : DOUBLINGS);
@@ -111,6 +113,7 @@ static void back_off(uint32_t turn)
     (void)nanosleep(&pause, NULL);
 }
 
+/* Receive the claim of the PE at `sock`, and give it the secret if the claim is equal. */
 static void answer_claim(const struct ch_share *share, int sock)
 {
     const uint64_t until_ns = ch_clock_ns() + TALK_NS;
@@ -129,7 +132,8 @@ static void answer_claim(const struct ch_share *share, int sock)
     sodium_memzero(&reply, sizeof(reply));
 }
 
-/* -1: none is there. Another thread may get the spare descriptor, and free one later. */
+/* Accept a connection, if need be with the spare descriptor. -1: none is there, or no
+ * descriptor. Another thread may get the spare descriptor, and free one later. */
 static int accept_one(struct ch_share *share)
 {
     int sock = accept4(share->sock, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
@@ -146,7 +150,8 @@ static int accept_one(struct ch_share *share)
     return sock;
 }
 
-/* Its descriptor becomes the spare one if that is missing, before another thread gets it. */
+/* Close a connection. Its descriptor becomes the spare one if that is missing, before another
+ * thread gets it. */
 static void close_connection(struct ch_share *share, int sock)
 {
     if (share->spare < 0 && dup3(share->stop, sock, O_CLOEXEC) == sock)
@@ -155,6 +160,7 @@ static void close_connection(struct ch_share *share, int sock)
         (void)close(sock);
 }
 
+/* The thread that gives the secret to other PEs, until `stop` is signalled. */
 static void *serve(void *arg)
 {
     struct ch_share *const share = arg;
@@ -171,6 +177,7 @@ static void *serve(void *arg)
     return NULL;
 }
 
+/* Set *out to the address of the UNIX socket folder/name; returns its length for bind(2). */
 static socklen_t fill_socket_address(const char *folder, const char *name,
                                      struct sockaddr_un *out)
 {
@@ -179,7 +186,8 @@ static socklen_t fill_socket_address(const char *folder, const char *name,
     return sizeof(*out);
 }
 
-/* A socket that a killed process left has no lock, so this PE, which has it, may remove it. */
+/* Open the descriptors of `share`, and listen in the folder `path`. False: errno is the reason.
+ * A socket that a killed process left has no lock, so this PE, which has it, may remove it. */
 static bool open_socket(struct ch_share *share, const char *path)
 {
     struct sockaddr_un at;
@@ -234,12 +242,14 @@ struct place {
     char lock_name[FILE_BYTES], sock_name[FILE_BYTES];
 };
 
+/* Returns the end of a message about this errno: what the user can do. */
 static const char *advice_for(int error)
 {
     return error == EMFILE ? "; " CH_LIMIT_ADVICE : "";
 }
 
-/* Takes ownership of the lock, and duplicates the folder. */
+/* Make the secret, and start the thread that gives it to others. Takes ownership of the lock,
+ * and duplicates the folder. */
 static chorus_status make_share(const struct ch_share_terms *terms, const struct place *place,
                                 int lock, struct ch_share **share_out)
 {
@@ -273,7 +283,7 @@ out_share:
 
 enum asked { NOBODY, GIVEN, DENIED };
 
-/* Ask the PE that has the secret. */
+/* Ask the PE that has the secret for it. NOBODY: no PE answers; DENIED: its claim differs. */
 static enum asked ask_for_secret(const struct ch_share_terms *terms, const struct place *place,
                                  unsigned char *secret_out)
 {
@@ -296,6 +306,8 @@ static enum asked ask_for_secret(const struct ch_share_terms *terms, const struc
     return asked;
 }
 
+/* Get the secret from the PE that has it, or make it if this PE may and gets the lock; else try
+ * again until the time limit. */
 static chorus_status find_or_make_secret(const struct ch_share_terms *terms,
                                          const struct place *place, unsigned char *secret_out,
                                          struct ch_share **share_out)

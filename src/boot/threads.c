@@ -46,7 +46,8 @@ struct threads_boot {
     struct job *job;
 };
 
-/* The first reason is kept. Call with the lock. */
+/* The job fails for good, since PE `pe` `what`; the first reason is kept. Call with the
+ * lock. */
 static void job_break(struct job *job, const char *what, uint32_t pe)
 {
     if (job->is_broken) return;
@@ -60,6 +61,7 @@ static chorus_status fail_broken(const struct job *job)
     return CH_FAIL(CHORUS_ERR_ABORTED, "exchange among all PEs: %s", job->reason);
 }
 
+/* Returns the time of the monotonic clock in timeout_ns. */
 static struct timespec deadline_after(uint64_t timeout_ns)
 {
     const uint64_t at = ch_clock_ns() + timeout_ns;
@@ -67,6 +69,7 @@ static struct timespec deadline_after(uint64_t timeout_ns)
     return (struct timespec){(time_t)(at / CH_NS_PER_S), (long)(at % CH_NS_PER_S)};
 }
 
+/* Fail, and make the job fail for good, since a PE did not come in time. Call with the lock. */
 static chorus_status fail_timeout(struct job *job, uint64_t timeout_ns)
 {
     uint32_t missing = 0;
@@ -79,8 +82,8 @@ static chorus_status fail_timeout(struct job *job, uint64_t timeout_ns)
                    job->n_here, job->n, (double)timeout_ns / (double)CH_NS_PER_S, missing);
 }
 
-/* Wait until the synchronisation is complete or the job has failed, at most timeout_ns (0:
- * without limit). Call with the lock. */
+/* Wait until synchronisation `meeting` is complete or the job has failed, at most timeout_ns
+ * (0: without limit). False: neither. Call with the lock. */
 static bool await_meeting(struct job *job, uint64_t meeting, uint64_t timeout_ns)
 {
     const struct timespec deadline = deadline_after(timeout_ns);
@@ -92,7 +95,7 @@ static bool await_meeting(struct job *job, uint64_t meeting, uint64_t timeout_ns
     return job->n_meetings != meeting || job->is_broken;
 }
 
-/* The names of the missing PEs. Call with the lock, which is released meanwhile. */
+/* Report which PEs are missing. Call with the lock, which is released meanwhile. */
 static void warn_of_missing(struct job *job, const struct ch_boot *boot)
 {
     char missing[REASON_BYTES];

@@ -30,6 +30,7 @@ struct torchrun {
 
 static const char who[] = "torchrun";
 
+/* Read the port of the root: CHORUS_PORT, or the one after MASTER_PORT. */
 static chorus_status find_port(uint64_t *port_out)
 {
     if (ch_variable_get(CH_VARIABLE_PORT) != NULL)
@@ -40,13 +41,14 @@ static chorus_status find_port(uint64_t *port_out)
     return CHORUS_OK;
 }
 
-/* Only PEs of the root's host can connect to the loopback. */
+/* Is it an address of the loopback? Only PEs of the root's host can connect to that. */
 static bool is_loopback(const char *master)
 {
     return strcmp(master, "localhost") == 0 || strcmp(master, "::1") == 0 ||
            strncmp(master, "127.", 4) == 0;
 }
 
+/* Set *job from the variables of torchrun. */
 static chorus_status read_job(struct torchrun *job)
 {
     const char *const local = secure_getenv("LOCAL_WORLD_SIZE");
@@ -65,7 +67,7 @@ static chorus_status read_job(struct torchrun *job)
     return CHORUS_OK;
 }
 
-/* The root's address, for ch_tree_join. */
+/* Write MASTER_ADDR with the port of the root, for ch_tree_join. */
 static void address_of_root(const struct torchrun *job, char text_out[CH_TREE_TEXT_BYTES])
 {
     (void)snprintf(text_out, CH_TREE_TEXT_BYTES,
@@ -88,7 +90,7 @@ struct found {
     struct ch_tree_address at[CH_TREE_ADDRESSES];
 };
 
-/* The addresses of MASTER_ADDR that PEs may use. */
+/* Find the addresses of MASTER_ADDR that PEs may use. */
 static void resolve_master(const struct torchrun *job, struct found *out)
 {
     char root[CH_TREE_TEXT_BYTES], why[CH_TREE_TEXT_BYTES];
@@ -102,7 +104,8 @@ static void resolve_master(const struct torchrun *job, struct found *out)
             out->at[out->n++] = all.at[i];
 }
 
-/* The address of the root; null: several, of which other hosts may use any, or none. */
+/* Returns the one of these addresses at which the root listens if it is on this host: the only
+ * one that this host has. Null: it has several, of which other hosts may use any, or none. */
 static const struct ch_tree_address *find_root_address(const struct torchrun *job,
                                                        const struct found *found)
 {
@@ -117,6 +120,8 @@ static const struct ch_tree_address *find_root_address(const struct torchrun *jo
     return own;
 }
 
+/* Find where the other sockets of this PE listen, as said above. False: nowhere in
+ * particular. */
 static bool find_own_address(const struct torchrun *job, const struct found *found,
                              struct ch_tree_address *out)
 {
@@ -137,7 +142,8 @@ static bool find_own_address(const struct torchrun *job, const struct found *fou
     return job->is_one_host;
 }
 
-/* Where the root listens, and where the other sockets of this PE do; 0: at all addresses. */
+/* Find where the root listens, and where the other sockets of this PE do; 0: at all
+ * addresses. */
 static void find_listen_addresses(const struct torchrun *job,
                                   unsigned char root_out[CH_BOOT_IP_BYTES],
                                   unsigned char own_out[CH_BOOT_IP_BYTES])
@@ -181,6 +187,7 @@ static void find_listen_addresses(const struct torchrun *job,
 /* The cost of the password hash, argon2id: 0.05 s on a core of 2.4 GHz. */
 enum { PASSES = 2, HASH_BYTES = 32 << 20 };
 
+/* Returns the value of a variable; "" if it is not set. */
 static const char *text_of(const char *name)
 {
     const char *const text = secure_getenv(name);
@@ -193,7 +200,7 @@ static void add_text(crypto_generichash_state *state, const char *text)
     (void)crypto_generichash_update(state, (const unsigned char *)text, strlen(text) + 1);
 }
 
-/* A hash of the job's names, which are not secret. */
+/* Hash the job's names, which are not secret. */
 static void hash_names(unsigned char *out, size_t bytes)
 {
     crypto_generichash_state state;
@@ -205,7 +212,7 @@ static void hash_names(unsigned char *out, size_t bytes)
     (void)crypto_generichash_final(&state, out, bytes);
 }
 
-/* arg is the text. */
+/* ch_share_terms.make: derive the secret from the text `arg`. */
 static chorus_status derive_secret(const void *arg,
                                    unsigned char secret_out[CH_BOOT_SECRET_BYTES])
 {
@@ -227,7 +234,7 @@ static chorus_status derive_secret(const void *arg,
 /* A random secret ends with the port at which PE 0 listens; 240 bits remain random. */
 #define PORT_AT (CH_BOOT_SECRET_BYTES - sizeof(uint16_t))
 
-/* arg is the port. */
+/* ch_share_terms.make: make a random secret, with the port (uint16_t) at `arg` at its end. */
 static chorus_status draw_secret(const void *arg,
                                  unsigned char secret_out[CH_BOOT_SECRET_BYTES])
 {
@@ -236,8 +243,9 @@ static chorus_status draw_secret(const void *arg,
     return CHORUS_OK;
 }
 
-/* The files of this job on this host; not those of a job with the same names in another network
- * namespace, or of another host that shares the folder. */
+/* Write the name of this job's files on this host; kind: of which secret. A job with the same
+ * names in another network namespace, or of another host that shares the folder, has other
+ * files. */
 static void name_files(const struct torchrun *job, const char *kind,
                        char name_out[CH_SHARE_NAME_BYTES])
 {
@@ -259,7 +267,8 @@ static void name_files(const struct torchrun *job, const char *kind,
     (void)snprintf(name_out, CH_SHARE_NAME_BYTES, "%s-%s", text, kind);
 }
 
-/* A host without a folder for the socket derives the key on each PE. */
+/* Get the secret that one PE of this host derives from `text`. On a host without a folder for
+ * the socket, each PE derives it. */
 static chorus_status share_derived(const struct torchrun *job, const char *text,
                                    unsigned char *secret_out, struct ch_share **share_out)
 {
@@ -276,6 +285,7 @@ static chorus_status share_derived(const struct torchrun *job, const char *text,
     return derive_secret(text, secret_out);
 }
 
+/* Get the random secret that PE 0 makes, which also contains root_port. */
 static chorus_status share_random(struct torchrun *job, unsigned char *secret_out,
                                   struct ch_share **share_out)
 {
@@ -302,8 +312,8 @@ static bool has_random_secret(const struct torchrun *job)
     return job->is_one_host && *text_of(ch_variable_name(CH_VARIABLE_SECRET)) == '\0';
 }
 
-/* *share_out may be null; else it gives the secret to other PEs until it is closed. A random
- * secret also tells root_port, of PE 0 to the others. */
+/* Get the job's secret. *share_out may be null; else it gives the secret to other PEs until it
+ * is closed. A random secret also sets root_port, to that of PE 0. */
 static chorus_status find_secret(struct torchrun *job,
                                  unsigned char secret_out[CH_BOOT_SECRET_BYTES],
                                  struct ch_share **share_out)
@@ -325,8 +335,9 @@ static chorus_status find_secret(struct torchrun *job,
 
 /* ---- start ---- */
 
-/* PEs of one host connect only to the address at which the root listens: another program may
- * have the same port at another address of MASTER_ADDR. */
+/* Write the address at which the root listens; ip 0: keep text_out. PEs of one host connect
+ * only to that address: another program may have the same port at another one of
+ * MASTER_ADDR. */
 static void print_root_address(const unsigned char ip[CH_BOOT_IP_BYTES], uint16_t port,
                                char text_out[CH_TREE_TEXT_BYTES])
 {
@@ -338,18 +349,19 @@ static void print_root_address(const unsigned char ip[CH_BOOT_IP_BYTES], uint16_
     ch_tree_address_print(&at, text_out);
 }
 
-/* A user who names a port gets that one. */
+/* Listen at ip and the port of the job or, if a program has that and all PEs will learn
+ * root_port, at any. A user who names a port gets that one. */
 static chorus_status listen_as_root(struct torchrun *job,
                                     const unsigned char ip[CH_BOOT_IP_BYTES],
-                                    struct ch_tree_door *door_out)
+                                    struct ch_tree_door *listener_out)
 {
     const bool may_move = has_random_secret(job) && ch_variable_get(CH_VARIABLE_PORT) == NULL;
-    chorus_status status = ch_tree_listen_at(ip, job->port, door_out);
+    chorus_status status = ch_tree_listen_at(ip, job->port, listener_out);
 
     if (status != CHORUS_OK && errno == EADDRINUSE && may_move)
-        status = ch_tree_listen_at(ip, 0, door_out);
+        status = ch_tree_listen_at(ip, 0, listener_out);
     if (status != CHORUS_OK) return status;
-    job->root_port = door_out->port;
+    job->root_port = listener_out->port;
     if (job->root_port != job->port)
         CH_LOG(INFO, "another program uses port %u, so PE 0 listens on port %u", job->port,
                job->root_port);
@@ -361,7 +373,7 @@ static chorus_status torchrun_open(uint64_t timeout_ns, struct ch_boot **boot_ou
     struct ch_tree_start start = {.timeout_ns = timeout_ns};
     struct torchrun job = {.timeout_ns = timeout_ns};
     unsigned char root_ip[CH_BOOT_IP_BYTES];
-    struct ch_tree_door door = {.fd = -1};
+    struct ch_tree_door listener = {.fd = -1};
     char root[CH_TREE_TEXT_BYTES];
     chorus_status status;
 
@@ -369,16 +381,16 @@ static chorus_status torchrun_open(uint64_t timeout_ns, struct ch_boot **boot_ou
     start.me = job.me;
     start.n = job.n;
     find_listen_addresses(&job, root_ip, start.listen);
-    if (job.me == 0) CH_TRY(listen_as_root(&job, root_ip, &door));
+    if (job.me == 0) CH_TRY(listen_as_root(&job, root_ip, &listener));
     status = find_secret(&job, start.secret, &start.share);
     if (status != CHORUS_OK) {
-        ch_tree_door_close(&door);
+        ch_tree_door_close(&listener);
         return status;
     }
     address_of_root(&job, root);
     if (job.me != 0 && job.is_one_host) print_root_address(root_ip, job.root_port, root);
     if (job.me == 0)
-        start.door = &door;
+        start.door = &listener;
     else
         start.root = root;
     return ch_boot_tree(&start, boot_out);

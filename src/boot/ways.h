@@ -37,14 +37,15 @@ extern const struct ch_way ch_way_torchrun;
 extern const struct ch_way ch_way_pmix;
 extern const struct ch_way ch_way_alone;
 
-/* The value of a variable, if it is not empty; why_out states whether it is set. */
+/* Returns the value of a variable; null if it is not set, or empty. why_out states which is the
+ * case. */
 const char *ch_way_read_variable(const char *name, char why_out[CH_WAY_WHY_BYTES]);
 
-/* The value of a variable that `who` sets, a whole number lo..hi. */
+/* Read a variable that must be a whole number lo..hi. who: what sets it, for the message. */
 CH_MUST_CHECK chorus_status ch_way_read_number(const char *name, const char *who, uint64_t lo,
                                                uint64_t hi, uint64_t *out);
 
-/* ERR_ARG if a variable is longer than any address of a host with its port. */
+/* Fail with ERR_ARG if a variable is longer than any address of a host with its port. */
 CH_MUST_CHECK chorus_status ch_way_check_host(const char *name);
 
 /* Free what ch_boot_locate allocated; for close. */
@@ -90,9 +91,9 @@ struct ch_share_terms {
 };
 
 /*
- * The secret. If this PE has made it, *share_out gives it to the others until ch_share_close,
- * which must not be called before these have it; else *share_out is null. A PE whose claim
- * differs makes a secret for itself. ERR_UNSUPPORTED: there is no folder for the
+ * Get the secret, or make it. If this PE has made it, *share_out gives it to the others until
+ * ch_share_close, which must not be called before these have it; else *share_out is null. A PE
+ * whose claim differs makes a secret for itself. ERR_UNSUPPORTED: there is no folder for the
  * files.
  */
 CH_MUST_CHECK chorus_status ch_share_open(const struct ch_share_terms *terms,
@@ -111,7 +112,7 @@ void ch_share_abandon(const struct ch_share *share);
 enum { CH_OWN_PATH_BYTES = 64 };
 
 /*
- * A folder to which only this user has access: `chorus` in $XDG_RUNTIME_DIR or in
+ * Open a folder to which only this user has access: `chorus` in $XDG_RUNTIME_DIR or in
  * /run/user/<uid>, /tmp/chorus-<uid>, or .chorus in $HOME, the first that can be had. It is
  * created with mode 0700, or must have it; other users can neither replace it nor make it a
  * link. Returns its path, and a descriptor of it, close-on-exec. ERR_UNSUPPORTED: there is

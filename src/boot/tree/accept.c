@@ -25,7 +25,8 @@
  * with a wrong secret is then missing, and the other PEs need the reason.
  */
 
-/* A name from an unauthenticated process, without characters that no name of a host has. */
+/* Copy a name from an unauthenticated process, up to the first character that no name of a host
+ * has. */
 static void copy_name(char out[CH_TREE_HOST_BYTES], const char name[CH_TREE_HOST_BYTES])
 {
     static const char allowed[] =
@@ -37,12 +38,14 @@ static void copy_name(char out[CH_TREE_HOST_BYTES], const char name[CH_TREE_HOST
     if (out[0] == '\0') (void)snprintf(out, CH_TREE_HOST_BYTES, "?");
 }
 
-/* A process tries several addresses of the root, each from an address of its own. */
-static bool is_same_host(const struct ch_tree_named *a, const struct ch_tree_named *b)
+/* Did the same process make both connections? It tries several addresses of the root, each from
+ * an address of its own. */
+static bool is_same_process(const struct ch_tree_named *a, const struct ch_tree_named *b)
 {
     return a->pe == b->pe && a->n == b->n && strcmp(a->host, b->host) == 0;
 }
 
+/* Count a connection with another secret, and keep what its hello states. */
 static void note_foreign(struct ch_tree *tree, const struct ch_tree_unverified *s)
 {
     struct ch_tree_foreign *const f = &tree->foreign;
@@ -52,7 +55,7 @@ static void note_foreign(struct ch_tree *tree, const struct ch_tree_unverified *
     copy_name(one.host, s->hello.host);
     ch_tree_address_of_peer(s->fd, one.from);
     for (uint32_t i = 0; i < f->n_named; i++)
-        if (is_same_host(&f->named[i], &one)) return;
+        if (is_same_process(&f->named[i], &one)) return;
     if (f->n_named < sizeof(f->named) / sizeof(f->named[0])) f->named[f->n_named++] = one;
 }
 
@@ -82,11 +85,13 @@ void ch_tree_foreign_text(const struct ch_tree *tree, char text_out[CH_TREE_TEXT
  * earlier one. A PE sends it as soon as it has the challenge. */
 enum { HELLO_MS = 20 };
 
-/* Its descriptor becomes the spare one if that is missing, before another thread gets it. */
+/* Close the connection. Its descriptor becomes the spare one if that is missing, before another
+ * thread gets it. */
 static void close_unverified(struct ch_tree *tree, struct ch_tree_unverified *s)
 {
     if (s->fd < 0) return;
-    if (tree->door.fd >= 0 && tree->spare < 0 && dup3(tree->epoll, s->fd, O_CLOEXEC) == s->fd)
+    if (tree->listener.fd >= 0 && tree->spare < 0 &&
+        dup3(tree->epoll, s->fd, O_CLOEXEC) == s->fd)
         tree->spare = s->fd;
     else
         (void)close(s->fd);
@@ -98,8 +103,8 @@ void ch_tree_stop_listening(struct ch_tree *tree)
     if (tree->spare >= 0) (void)close(tree->spare);
     if (tree->last_spare >= 0) (void)close(tree->last_spare);
     tree->spare = tree->last_spare = -1;
-    if (tree->door.fd < 0) return;
-    ch_tree_door_close(&tree->door);
+    if (tree->listener.fd < 0) return;
+    ch_tree_door_close(&tree->listener);
     for (int i = 0; i < CH_TREE_UNVERIFIED; i++)
         close_unverified(tree, &tree->unverified[i]);
 }
@@ -110,12 +115,13 @@ void ch_tree_drop_late_unverified(struct ch_tree *tree)
     const uint64_t most_ns =
         tree->terms.hello_ns != 0 ? tree->terms.hello_ns : CH_TREE_STRANGER_NS;
 
-    if (tree->door.fd < 0) return;
+    if (tree->listener.fd < 0) return;
     for (int i = 0; i < CH_TREE_UNVERIFIED; i++)
         if (now - tree->unverified[i].since_ns > most_ns)
             close_unverified(tree, &tree->unverified[i]);
 }
 
+/* Make fd the newest unverified connection, in place of the oldest, and send it a challenge. */
 static void send_challenge(struct ch_tree *tree, int fd)
 {
     struct ch_tree_unverified *const s = &tree->unverified[tree->next_unverified];
@@ -133,6 +139,7 @@ static void send_challenge(struct ch_tree *tree, int fd)
         close_unverified(tree, s);
 }
 
+/* Returns the oldest unverified connection; null: there is none. */
 static struct ch_tree_unverified *oldest_unverified(struct ch_tree *tree)
 {
     for (uint32_t i = 0; i < CH_TREE_UNVERIFIED; i++) {
@@ -157,6 +164,7 @@ void ch_tree_abort_at_limit(struct ch_tree *tree)
     ch_tree_abort(tree, 1, why);
 }
 
+/* Close a spare descriptor. False: it is closed already. */
 static bool close_spare(int *fd)
 {
     if (*fd < 0) return false;
@@ -187,8 +195,8 @@ static void free_descriptor(struct ch_tree *tree)
 
 void ch_tree_accept(struct ch_tree *tree)
 {
-    for (int i = 0; i < CH_TREE_ACCEPTS && tree->door.fd >= 0; i++) {
-        const int fd = accept4(tree->door.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    for (int i = 0; i < CH_TREE_ACCEPTS && tree->listener.fd >= 0; i++) {
+        const int fd = accept4(tree->listener.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
         if (fd >= 0) {
             send_challenge(tree, fd);
@@ -201,6 +209,7 @@ void ch_tree_accept(struct ch_tree *tree)
     }
 }
 
+/* Complete the answer to the hello with its sender and MAC, and send it. */
 static void send_answer(struct ch_tree *tree, const struct ch_tree_unverified *s,
                         struct ch_tree_answer *a)
 {
@@ -210,8 +219,8 @@ static void send_answer(struct ch_tree *tree, const struct ch_tree_unverified *s
     (void)send(s->fd, a, sizeof(*a), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Its hello was made without the secret. The answer has no MAC: with one, another process could
- * test guesses of the secret without this process. */
+/* Refuse a hello that was made without the secret. The answer has no MAC: with one, another
+ * process could test guesses of the secret without this process. */
 static void refuse_stranger(struct ch_tree *tree, const struct ch_tree_unverified *s)
 {
     const struct ch_tree_answer a = {
@@ -224,13 +233,15 @@ static void refuse_stranger(struct ch_tree *tree, const struct ch_tree_unverifie
     (void)send(s->fd, &a, sizeof(a), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-static struct ch_tree_conn *free_child(struct ch_tree *tree)
+/* Returns a place for a further child; null: all are used. */
+static struct ch_tree_conn *find_free_child(struct ch_tree *tree)
 {
     for (int i = 0; i < CH_TREE_CHILDREN; i++)
         if (tree->children[i].fd < 0) return &tree->children[i];
     return NULL;
 }
 
+/* Answer the hello with the address of a child, of each child in turn. */
 static void redirect_to_child(struct ch_tree *tree, const struct ch_tree_unverified *s)
 {
     const struct ch_tree_conn *const child = &tree->children[tree->next_child];
@@ -242,6 +253,8 @@ static void redirect_to_child(struct ch_tree *tree, const struct ch_tree_unverif
     send_answer(tree, s, &a);
 }
 
+/* Answer the hello with a welcome, move the connection to `conn`, a free place for a child, and
+ * inform the root. */
 static void accept_child(struct ch_tree *tree, struct ch_tree_unverified *s,
                          struct ch_tree_conn *conn)
 {
@@ -279,7 +292,8 @@ static void refuse_and_abort(struct ch_tree *tree, const struct ch_tree_unverifi
     ch_tree_abort(tree, 1, a.reason);
 }
 
-/* The start has failed already, for the reason that was sent to the other PEs. */
+/* Refuse the hello with the reason that was sent to the other PEs: the start has failed
+ * already. */
 static void refuse_after_failure(struct ch_tree *tree, const struct ch_tree_unverified *s)
 {
     struct ch_tree_answer a = {.kind = CH_TREE_REFUSED, .status = CHORUS_ERR_ABORTED};
@@ -291,12 +305,14 @@ static void refuse_after_failure(struct ch_tree *tree, const struct ch_tree_unve
         (void)snprintf(tree->hosts[s->hello.pe], CH_TREE_HOST_BYTES, "?");
 }
 
+/* Was the hello sent to this node? */
 static bool is_for_me(const struct ch_tree *tree, const struct ch_tree_hello *hello)
 {
     return hello->to == tree->terms.me || (hello->to == CH_TREE_ANY && tree->is_root);
 }
 
-/* The hello has been received completely. */
+/* The hello has been received completely: check it, and accept, redirect or refuse its
+ * sender. */
 static void handle_hello(struct ch_tree *tree, struct ch_tree_unverified *s)
 {
     char why[CH_TREE_TEXT_BYTES];
@@ -315,14 +331,14 @@ static void handle_hello(struct ch_tree *tree, struct ch_tree_unverified *s)
         refuse_and_abort(tree, s, why);
         return;
     }
-    conn = free_child(tree);
+    conn = find_free_child(tree);
     if (conn != NULL)
         accept_child(tree, s, conn);
     else
         redirect_to_child(tree, s);
 }
 
-/* Further bytes may complete a hello. */
+/* May further bytes complete a hello? */
 static bool is_hello_so_far(const struct ch_tree_unverified *s)
 {
     if (s->got >= sizeof(s->hello)) return false;

@@ -43,7 +43,7 @@ static bool is_ipv4(const struct ch_tree_address *a)
     return memcmp(a->ip, mapped, sizeof(mapped)) == 0;
 }
 
-/* For connect or bind; returns the number of bytes. */
+/* Convert an address for connect or bind; returns the number of bytes. */
 static socklen_t to_sockaddr(const struct ch_tree_address *a, union sockaddr_any *out)
 {
     memset(out, 0, sizeof(*out));
@@ -60,8 +60,9 @@ static socklen_t to_sockaddr(const struct ch_tree_address *a, union sockaddr_any
     return sizeof(out->six);
 }
 
-/* A socket for all addresses of IPv6 also accepts IPv4 by default. */
-static int bind_address(const struct ch_tree_address *at)
+/* Returns a socket that listens at an address, or -1 with errno. A socket for all addresses of
+ * IPv6 also accepts IPv4 by default. */
+static int listen_at_address(const struct ch_tree_address *at)
 {
     const int off = 0, on = 1;
     union sockaddr_any own;
@@ -77,6 +78,7 @@ static int bind_address(const struct ch_tree_address *at)
     return -1;
 }
 
+/* Is it 0, which means all addresses? */
 static bool is_any_address(const unsigned char ip[CH_BOOT_IP_BYTES])
 {
     static const unsigned char all[CH_BOOT_IP_BYTES];
@@ -93,10 +95,10 @@ chorus_status ch_tree_listen_at(const unsigned char ip[CH_BOOT_IP_BYTES], uint16
     int fd;
 
     memcpy(at.ip, ip, sizeof(at.ip));
-    fd = bind_address(&at);
+    fd = listen_at_address(&at);
     if (fd < 0 && is_any_address(ip) && errno != EADDRINUSE && errno != EACCES) {
         memcpy(at.ip, mapped, sizeof(mapped)); /* some hosts have no IPv6 */
-        fd = bind_address(&at);
+        fd = listen_at_address(&at);
     }
     if (fd < 0) {
         const int error = errno;
@@ -124,13 +126,13 @@ chorus_status ch_tree_listen(uint16_t port, struct ch_tree_door *out)
     return ch_tree_listen_at(all, port, out);
 }
 
-void ch_tree_door_close(struct ch_tree_door *door)
+void ch_tree_door_close(struct ch_tree_door *listener)
 {
-    if (door->fd >= 0) (void)close(door->fd);
-    door->fd = -1;
+    if (listener->fd >= 0) (void)close(listener->fd);
+    listener->fd = -1;
 }
 
-/* False: an address of another family, or of a single link. */
+/* Convert an address of IPv4 or IPv6. False: it is of another family. */
 static bool from_sockaddr(const struct sockaddr *from, struct ch_tree_address *out)
 {
     *out = (struct ch_tree_address){.port = 0};
@@ -214,17 +216,17 @@ bool ch_tree_address_of_interface(const char *name, struct ch_tree_address *out)
     return is_found;
 }
 
-uint32_t ch_tree_own_addresses(const struct ch_tree_door *door,
+uint32_t ch_tree_own_addresses(const struct ch_tree_door *listener,
                                struct ch_tree_address out[CH_TREE_ADDRESSES])
 {
     static const unsigned char loopback[4] = {127, 0, 0, 1};
-    const uint16_t port = door->port;
+    const uint16_t port = listener->port;
     struct ifaddrs *all = NULL;
     uint32_t n = 0;
 
-    if (!is_any_address(door->ip)) {
+    if (!is_any_address(listener->ip)) {
         out[0] = (struct ch_tree_address){.port = port};
-        memcpy(out[0].ip, door->ip, sizeof(out[0].ip));
+        memcpy(out[0].ip, listener->ip, sizeof(out[0].ip));
         return 1;
     }
     if (getifaddrs(&all) != 0) all = NULL;
@@ -241,7 +243,7 @@ uint32_t ch_tree_own_addresses(const struct ch_tree_door *door,
     return n + 1;
 }
 
-/* Returns whether it is an IPv4 address. */
+/* Print the address without its port. Returns whether it is of IPv4. */
 static bool print_ip(const struct ch_tree_address *a, char text_out[CH_TREE_ADDRESS_TEXT])
 {
     text_out[0] = '\0';
@@ -286,15 +288,16 @@ void ch_tree_addresses_print(const struct ch_tree_address *addresses, uint32_t n
     }
 }
 
-void ch_tree_addresses(const struct ch_tree_door *door, char text_out[CH_TREE_TEXT_BYTES])
+void ch_tree_addresses(const struct ch_tree_door *listener, char text_out[CH_TREE_TEXT_BYTES])
 {
     struct ch_tree_address own[CH_TREE_ADDRESSES];
-    const uint32_t n = ch_tree_own_addresses(door, own);
+    const uint32_t n = ch_tree_own_addresses(listener, own);
 
     ch_tree_addresses_print(own, n, text_out);
 }
 
-/* "host:port" or "[ip]:port", in the first `chars` of text. */
+/* Split "host:port" or "[ip]:port", the first `chars` of text. False: it is not of this
+ * form. */
 static bool split_host_port(const char *text, size_t chars, char name[NAME_CHARS], char port[8])
 {
     const char *colon = memrchr(text, ':', chars);
@@ -316,6 +319,8 @@ static bool split_host_port(const char *text, size_t chars, char name[NAME_CHARS
     return true;
 }
 
+/* Find at most `room` addresses of a host. Returns their number; 0 with why_out if it is
+ * unknown. */
 static uint32_t resolve_name(const char *name, const char *port, struct ch_tree_address *out,
                              uint32_t room, char *why_out, size_t why_bytes)
 {
@@ -356,6 +361,7 @@ uint32_t ch_tree_address_find(const char *text, struct ch_tree_address out[CH_TR
     return n;
 }
 
+/* Wait until the connection is made. Returns 0, or the errno of its failure. */
 static int finish_connect(int fd, uint64_t deadline_ns)
 {
     struct pollfd p = {fd, POLLOUT, 0};

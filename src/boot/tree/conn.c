@@ -56,8 +56,8 @@ void ch_tree_challenge_make(struct ch_tree_challenge *out)
     randombytes_buf(out->nonce, sizeof(out->nonce));
 }
 
-/* The MAC covers both nonces and the message; for a hello, the nonce of its sender is in the
- * message, and null is passed. */
+/* Compute a MAC over both nonces and the message. nonce: of the hello, for an answer to it;
+ * null for a hello, which contains it. */
 static void compute_mac(unsigned char mac_out[CH_TREE_MAC_BYTES], const unsigned char *secret,
                         const struct ch_tree_challenge *challenge, const unsigned char *nonce,
                         const void *message, size_t bytes)
@@ -71,6 +71,7 @@ static void compute_mac(unsigned char mac_out[CH_TREE_MAC_BYTES], const unsigned
     (void)crypto_generichash_final(&state, mac_out, CH_TREE_MAC_BYTES);
 }
 
+/* Does the text end with a null byte within its memory? */
 static bool is_text(const char *text, size_t bytes)
 {
     return memchr(text, '\0', bytes) != NULL;
@@ -194,7 +195,7 @@ void ch_tree_conn_close(struct ch_tree_conn *conn)
     *conn = (struct ch_tree_conn){.fd = -1};
 }
 
-/* Wait for the socket to be writable only while there are bytes to send. */
+/* Wait for the socket to be writable only while there are bytes to send (wants_out). */
 static void watch_writable(struct ch_tree *tree, struct ch_tree_conn *conn, bool wants_out)
 {
     struct epoll_event event = {.events = wants_out ? EPOLLIN | EPOLLOUT : EPOLLIN,
@@ -220,7 +221,8 @@ void ch_tree_conn_flush(struct ch_tree *tree, struct ch_tree_conn *conn)
     if (conn->fd >= 0) watch_writable(tree, conn, conn->out_used > 0);
 }
 
-/* False: no memory. First moves the unsent bytes to the beginning of the buffer. */
+/* Make room for `bytes` further bytes to send. False: no memory. First moves the unsent bytes
+ * to the beginning of the buffer. */
 static bool reserve_out(struct ch_tree_conn *conn, size_t bytes)
 {
     size_t room = conn->out_room > 0 ? conn->out_room : ROOM_MIN;
@@ -265,7 +267,8 @@ void ch_tree_conn_forget_message(struct ch_tree_conn *conn)
     conn->got = 0;
 }
 
-/* The address for the next bytes; 0 bytes: the message is complete. */
+/* Returns the address for the next bytes, and how many are missing; 0: the message is
+ * complete. */
 static char *next_receive_room(struct ch_tree_conn *conn, size_t *bytes_out)
 {
     if (conn->got < sizeof(conn->head)) {

@@ -92,13 +92,15 @@ struct ch_tree_head {
 /* Is this head allowed in a job of n PEs? */
 bool ch_tree_head_check(const struct ch_tree_head *head, uint32_t n);
 
-/* A name of the job that does not reveal the secret. */
+/* Compute a name of the job from its secret, which it does not reveal. */
 void ch_tree_job_of_secret(const unsigned char secret[CH_BOOT_SECRET_BYTES],
                            unsigned char job_out[CH_TREE_JOB_BYTES]);
 
+/* Fill in a challenge with a new nonce. */
 void ch_tree_challenge_make(struct ch_tree_challenge *out);
 
-/* Set magic number, version, job, nonce and MAC; the other members are set already. */
+/* Set magic number, version, job, nonce and MAC of a hello; its other members are set
+ * already. */
 void ch_tree_hello_seal(struct ch_tree_hello *hello, const unsigned char *secret,
                         const struct ch_tree_challenge *challenge);
 /* Has it the MAC for this secret and this challenge, and the form of a hello? */
@@ -111,10 +113,11 @@ bool ch_tree_hello_is_foreign(const struct ch_tree_hello *hello, const unsigned 
 bool ch_tree_hello_fits(const struct ch_tree_hello *hello, uint32_t n,
                         char why_out[CH_TREE_TEXT_BYTES]);
 
-/* The same for an answer to a hello. */
+/* Set magic number and MAC of an answer to this hello; its other members are set already. */
 void ch_tree_answer_seal(struct ch_tree_answer *answer, const unsigned char *secret,
                          const struct ch_tree_challenge *challenge,
                          const struct ch_tree_hello *hello);
+/* Has it the MAC for this secret, challenge and hello, and the form of an answer? */
 bool ch_tree_answer_check(const struct ch_tree_answer *answer, const unsigned char *secret,
                           const struct ch_tree_challenge *challenge,
                           const struct ch_tree_hello *hello);
@@ -190,7 +193,7 @@ struct ch_tree {
     struct ch_tree_terms terms;
     char host[CH_TREE_HOST_BYTES]; /* of this process */
     int epoll;
-    struct ch_tree_door door;
+    struct ch_tree_door listener;
     struct ch_tree_conn up; /* no descriptor at the root */
     bool is_root;
     struct ch_tree_conn children[CH_TREE_CHILDREN];
@@ -211,51 +214,75 @@ struct ch_tree {
 };
 
 /* conn.c: a connection; reads and writes as much as its socket allows. */
+
+/* Let the connection use the socket fd, from which ch_tree_serve then reads. False: errno is
+ * the reason. */
 CH_MUST_CHECK bool ch_tree_conn_open(struct ch_tree *tree, struct ch_tree_conn *conn, int fd);
+/* Close the socket, and free the memory; no-op if the connection has ended. */
 void ch_tree_conn_close(struct ch_tree_conn *conn);
+/* Send a message, with head->bytes bytes at `body`; what the socket does not take now is
+ * copied. No-op if the connection has ended. */
 void ch_tree_conn_send(struct ch_tree *tree, struct ch_tree_conn *conn,
                        const struct ch_tree_head *head, const void *body);
+/* Send what ch_tree_conn_send has copied, as much as the socket takes now. */
 void ch_tree_conn_flush(struct ch_tree *tree, struct ch_tree_conn *conn);
 /* Read a message. 1: it is complete; 0: the socket has no more bytes now; -1: the connection
  * has ended, errno is the reason (0: its peer closed it). */
 int ch_tree_conn_receive(struct ch_tree *tree, struct ch_tree_conn *conn);
+/* Free the complete message, so that the next one can be received. */
 void ch_tree_conn_forget_message(struct ch_tree_conn *conn);
 
 /* accept.c */
+
+/* Accept connections, and send each a challenge. */
 void ch_tree_accept(struct ch_tree *tree);
+/* Read from an unverified connection; answer its hello, if that is complete. */
 void ch_tree_read_unverified(struct ch_tree *tree, struct ch_tree_unverified *unverified);
+/* Close the connections whose time for a hello has passed. */
 void ch_tree_drop_late_unverified(struct ch_tree *tree);
 void ch_tree_stop_listening(struct ch_tree *tree); /* and close all unverified connections */
-/* "; 3 connections ...", or "" if there was none. */
+/* For a message: write "; 3 connections had another secret ...", or "" if there was none. */
 void ch_tree_foreign_text(const struct ch_tree *tree, char text_out[CH_TREE_TEXT_BYTES]);
 
 /* round.c: exchanges, at the root and at other nodes. */
 CH_MUST_CHECK bool ch_round_open(struct ch_tree *tree); /* false: no memory */
 void ch_round_close(struct ch_tree *tree);
+
+/* At the root: add the part of PE head->pe to the exchange, and end it if all are there. */
 void ch_round_add_part(struct ch_tree *tree, const struct ch_tree_head *head, const char *blob);
+/* At the root: fail the exchange on all PEs, since one has waited so long; name the missing. */
 void ch_round_fail_late(struct ch_tree *tree, double waited_s);
-/* Forward the result to the children, and report it to this PE. */
+/* Forward the result of the exchange to the children, and report it to this PE. */
 void ch_round_handle_result(struct ch_tree *tree, const struct ch_tree_head *head,
                             const char *body);
-/* Fail it on this PE only, if it waits. */
+/* Fail the exchange on this PE only, if it waits for the result. */
 void ch_round_fail_mine(struct ch_tree *tree, chorus_status status, const char *reason);
 
 /* round.c: who is in the job, and its end. */
+
+/* At the root: note that the PE has joined. A second process with its number ends the job. */
 void ch_tree_note_joined(struct ch_tree *tree, uint32_t pe, const char *host);
+/* The connection has ended with this errno (0: closed): end the job, unless that was
+ * announced. */
 void ch_tree_lose(struct ch_tree *tree, struct ch_tree_conn *conn, int error);
+/* Inform the root that the PE has left the job; at the root, exchanges then fail. */
 void ch_tree_note_left(struct ch_tree *tree, uint32_t pe);
-/* The message comes from the node `from`; null: from this node. */
+/* The job is over: inform the other nodes and this PE. The message comes from the node `from`;
+ * null: from this node. */
 void ch_tree_note_over(struct ch_tree *tree, const struct ch_tree_conn *from,
                        const struct ch_tree_head *head, const char *reason);
 
 /* tree.c */
-/* To the parent and all children, except `from`. */
+
+/* Send a message to the parent and all children, except `from`. */
 void ch_tree_send_all(struct ch_tree *tree, const struct ch_tree_conn *from,
                       const struct ch_tree_head *head, const void *body);
 void ch_tree_send_children(struct ch_tree *tree, const struct ch_tree_head *head,
                            const void *body);
+/* From now on, ch_tree_serve reads from fd, for `what`: a connection, or the listening socket.
+ * False: errno is the reason. */
 CH_MUST_CHECK bool ch_tree_watch_fd(struct ch_tree *tree, int fd, const void *what);
-/* A node with only its terms and host; null: no memory, or no descriptor. */
+/* Create a node with only its terms and host; null: no memory, or no descriptor. */
 struct ch_tree *ch_tree_make(const struct ch_tree_terms *terms);
 
 /* ---- descriptors for PEs of one host (local.c) ---- */
@@ -266,7 +293,9 @@ struct ch_local_name {
     unsigned char bytes[16];
 };
 
-/* Not collective. All PEs then exchange their names, and pass these to ch_local_set_leader. */
+/* Create this PE's end; the first PE of each host listens at a socket, whose name is put into
+ * *name_out. Not collective. All PEs then exchange their names, and pass these to
+ * ch_local_set_leader. */
 CH_MUST_CHECK chorus_status ch_local_open(const struct ch_boot *boot,
                                           struct ch_local_name *name_out,
                                           struct ch_local **out);

@@ -42,6 +42,7 @@ struct search {
 
 enum outcome { OUTCOME_NONE, OUTCOME_IN, OUTCOME_REDIRECT, OUTCOME_REFUSED };
 
+/* Returns the time in wait_ns, or the deadline of the search if that is earlier. */
 static uint64_t limit_by_deadline(const struct search *s, uint64_t wait_ns)
 {
     const uint64_t at = ch_clock_ns() + wait_ns;
@@ -49,6 +50,7 @@ static uint64_t limit_by_deadline(const struct search *s, uint64_t wait_ns)
     return at < s->deadline_ns ? at : s->deadline_ns;
 }
 
+/* Receive exactly `bytes` bytes until this time. False: it passed, or the connection ended. */
 static bool receive(int fd, void *data, size_t bytes, uint64_t until_ns)
 {
     struct pollfd p = {fd, POLLIN, 0};
@@ -67,14 +69,16 @@ static bool receive(int fd, void *data, size_t bytes, uint64_t until_ns)
     return true;
 }
 
+/* Set what the hello states about this process; ch_tree_hello_seal completes it. */
 static void fill_hello(const struct ch_tree *tree, struct ch_tree_hello *hello)
 {
     hello->pe = tree->terms.me;
     hello->n = tree->terms.n;
     (void)snprintf(hello->host, sizeof(hello->host), "%s", tree->host);
-    hello->n_addresses = ch_tree_own_addresses(&tree->door, hello->addresses);
+    hello->n_addresses = ch_tree_own_addresses(&tree->listener, hello->addresses);
 }
 
+/* Keep, for a message, why the attempt at address i failed. */
 static void note_reason(struct search *s, uint32_t i, const char *what, const char *more)
 {
     char text[CH_TREE_ADDRESS_TEXT];
@@ -83,7 +87,7 @@ static void note_reason(struct search *s, uint32_t i, const char *what, const ch
     (void)snprintf(s->why, sizeof(s->why), "%s: %s%s", text, what, more);
 }
 
-/* The handshake with the program that accepted the connection. */
+/* Perform the handshake with the program at address i, over fd; s->answer is its answer. */
 static enum outcome shake_hands(struct search *s, uint32_t i, int fd)
 {
     const unsigned char *const secret = s->tree->terms.secret;
@@ -119,7 +123,8 @@ static enum outcome shake_hands(struct search *s, uint32_t i, int fd)
     return s->answer.kind == CH_TREE_REDIRECT ? OUTCOME_REDIRECT : OUTCOME_REFUSED;
 }
 
-/* Returns; *fd_out is the connection if the attempt succeeded. */
+/* Try all addresses, up to one that answers; returns its answer, and for OUTCOME_IN the
+ * connection in *fd_out. */
 static enum outcome try_all(struct search *s, int *fd_out)
 {
     for (uint32_t i = 0; i < s->n; i++) {
@@ -146,7 +151,8 @@ static enum outcome try_all(struct search *s, int *fd_out)
     return OUTCOME_NONE;
 }
 
-/* A failure to resolve the name replaces the earlier reason. */
+/* Search at the root's addresses next. A failure to resolve the name replaces the earlier
+ * reason. */
 static void start_at_root(struct search *s)
 {
     char why[sizeof(s->why)];
@@ -156,6 +162,7 @@ static void start_at_root(struct search *s)
     if (s->n == 0) memcpy(s->why, why, sizeof(why));
 }
 
+/* Search at the addresses of the last answer next. */
 static void follow_redirect(struct search *s)
 {
     s->to = s->answer.pe;
@@ -163,6 +170,7 @@ static void follow_redirect(struct search *s)
     memcpy(s->at, s->answer.addresses, sizeof(s->at));
 }
 
+/* Sleep for a random time, which grows with the number of rounds. */
 static void back_off(const struct search *s)
 {
     const uint32_t most = (uint32_t)PAUSE_MIN_MS << (s->n_rounds < 6 ? s->n_rounds : 6);
@@ -173,6 +181,7 @@ static void back_off(const struct search *s)
     (void)nanosleep(&pause, NULL);
 }
 
+/* Search until a node accepts this process as a child; *fd_out is the connection to it. */
 static chorus_status find_parent(struct search *s, int *fd_out)
 {
     const uint64_t since_ns = ch_clock_ns();
@@ -219,12 +228,12 @@ chorus_status ch_tree_join(const struct ch_tree_terms *terms, const char *addres
     if (tree == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM,
                        "no memory or descriptors to join a job; " CH_LIMIT_ADVICE);
-    CH_TRY_GOTO(status, ch_tree_listen_at(terms->listen, 0, &tree->door), out_tree);
+    CH_TRY_GOTO(status, ch_tree_listen_at(terms->listen, 0, &tree->listener), out_tree);
     CH_TRY_GOTO(status, find_parent(&s, &fd), out_tree);
     tree->up.pe = s.answer.pe;
     memcpy(tree->up.host, s.answer.host, sizeof(tree->up.host));
     if (ch_tree_conn_open(tree, &tree->up, fd) &&
-        ch_tree_watch_fd(tree, tree->door.fd, &tree->door)) {
+        ch_tree_watch_fd(tree, tree->listener.fd, &tree->listener)) {
         *tree_out = tree;
         return CHORUS_OK;
     }

@@ -26,12 +26,13 @@ struct ch_local {
     const struct ch_boot *boot; /* borrowed */
     uint32_t leader, n_near;
     struct ch_local_name name; /* of the leader's socket */
-    int door;   /* the leader's listening socket, until all have connected; else -1 */
-    int *socks; /* [n]: connections between the leader and the other PEs; -1: none */
+    int listener; /* the leader's listening socket, until all have connected; else -1 */
+    int *socks;   /* [n]: connections between the leader and the other PEs; -1: none */
     bool is_broken;
 };
 
-/* In the abstract namespace, so that no file remains. */
+/* Set *out to the address of the socket with this name; returns its bytes. It is in the
+ * abstract namespace, so that no file remains. */
 static socklen_t name_socket(const struct ch_local_name *name, struct sockaddr_un *out)
 {
     char text[2 * sizeof(name->bytes) + 1];
@@ -43,6 +44,7 @@ static socklen_t name_socket(const struct ch_local_name *name, struct sockaddr_u
                                         "chorus-%s", text));
 }
 
+/* The leader: choose a name, and listen at the socket of this name. */
 static chorus_status listen_here(struct ch_local *local)
 {
     struct sockaddr_un name;
@@ -50,9 +52,9 @@ static chorus_status listen_here(struct ch_local *local)
 
     randombytes_buf(local->name.bytes, sizeof(local->name.bytes));
     bytes = name_socket(&local->name, &name);
-    local->door = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (local->door >= 0 && bind(local->door, (struct sockaddr *)&name, bytes) == 0 &&
-        listen(local->door, SOMAXCONN) == 0)
+    local->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (local->listener >= 0 && bind(local->listener, (struct sockaddr *)&name, bytes) == 0 &&
+        listen(local->listener, SOMAXCONN) == 0)
         return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_SYSTEM,
                    "cannot make the socket by which the PEs of this host pass descriptors: %s",
@@ -71,7 +73,7 @@ chorus_status ch_local_open(const struct ch_boot *boot, struct ch_local_name *na
         free(socks);
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to pass descriptors");
     }
-    *local = (struct ch_local){.boot = boot, .door = -1, .socks = socks, .leader = boot->n};
+    *local = (struct ch_local){.boot = boot, .listener = -1, .socks = socks, .leader = boot->n};
     for (uint32_t pe = boot->n; pe-- > 0;) {
         local->socks[pe] = -1;
         if (!ch_boot_is_near(boot, pe)) continue;
@@ -93,20 +95,20 @@ void ch_local_set_leader(struct ch_local *local, const struct ch_local_name *nam
     local->name = names[local->leader];
 }
 
-/* PEs that wait for this PE find that it has left. */
+/* Close all sockets: PEs that wait for this PE find that it has left. */
 static void close_sockets(struct ch_local *local)
 {
     local->is_broken = true;
-    ch_fd_close_all(&local->door, 1);
+    ch_fd_close_all(&local->listener, 1);
     ch_fd_close_all(local->socks, local->boot->n);
-    local->door = -1;
+    local->listener = -1;
     for (uint32_t pe = 0; pe < local->boot->n; pe++)
         local->socks[pe] = -1;
 }
 
 void ch_local_abandon(const struct ch_local *local)
 {
-    ch_fd_close_all(&local->door, 1);
+    ch_fd_close_all(&local->listener, 1);
     ch_fd_close_all(local->socks, local->boot->n);
 }
 
@@ -118,7 +120,8 @@ void ch_local_close(struct ch_local *local)
     free(local);
 }
 
-/* A PE of this host sends its number; other connections are closed. */
+/* Receive the number of the PE that has connected, and keep its socket; close it if it is no PE
+ * of this host. */
 static void accept_member(struct ch_local *local, int sock, uint64_t deadline_ns)
 {
     const struct ch_boot *const boot = local->boot;
@@ -143,13 +146,13 @@ static chorus_status accept_all_members(struct ch_local *local, uint64_t deadlin
     uint32_t n_here = 1;
 
     while (n_here < local->n_near) {
-        struct pollfd p = {local->door, POLLIN, 0};
+        struct pollfd p = {local->listener, POLLIN, 0};
         int sock;
 
         CH_TRY(boot->ops->serve(boot));
         if (deadline_ns != 0 && ch_clock_ns() >= deadline_ns) return CHORUS_ERR_TIMEOUT;
         if (poll(&p, 1, 50) <= 0) continue;
-        sock = accept4(local->door, NULL, NULL, SOCK_CLOEXEC);
+        sock = accept4(local->listener, NULL, NULL, SOCK_CLOEXEC);
         if (sock < 0 && (errno == EMFILE || errno == ENFILE))
             return CH_FAIL(CHORUS_ERR_SYSTEM,
                            "exchange among all PEs: PE %u has no descriptor left for a "
@@ -160,16 +163,18 @@ static chorus_status accept_all_members(struct ch_local *local, uint64_t deadlin
         for (uint32_t pe = 0; pe < boot->n; pe++)
             n_here += local->socks[pe] >= 0;
     }
-    ch_fd_close_all(&local->door, 1);
-    local->door = -1;
+    ch_fd_close_all(&local->listener, 1);
+    local->listener = -1;
     return CHORUS_OK;
 }
 
+/* The leader: receive the descriptors of the other PEs of the host, each at its index of
+ * fds. */
 static chorus_status collect_fds(struct ch_local *local, int fd, int *fds, uint64_t deadline_ns)
 {
     const struct ch_boot *const boot = local->boot;
 
-    if (local->door >= 0) CH_TRY(accept_all_members(local, deadline_ns));
+    if (local->listener >= 0) CH_TRY(accept_all_members(local, deadline_ns));
     CH_TRY(ch_fd_dup(fd, &fds[boot->me]));
     for (uint32_t pe = 0; pe < boot->n; pe++)
         if (local->socks[pe] >= 0)
@@ -177,8 +182,8 @@ static chorus_status collect_fds(struct ch_local *local, int fd, int *fds, uint6
     return CHORUS_OK;
 }
 
-/* fds has the descriptors of all PEs, with -1 for those of other hosts, since the numbers of a
- * host's PEs need not be consecutive. */
+/* The leader: send the descriptors to the other PEs. fds has those of all PEs, with -1 for
+ * those of other hosts, since the numbers of a host's PEs need not be consecutive. */
 static chorus_status send_all_fds(struct ch_local *local, const int *fds, uint64_t deadline_ns)
 {
     const uint32_t n = local->boot->n;
@@ -196,6 +201,7 @@ static chorus_status send_all_fds(struct ch_local *local, const int *fds, uint64
     return status;
 }
 
+/* The part of the leader in ch_local_exchange. A failure closes all received descriptors. */
 static chorus_status exchange_as_leader(struct ch_local *local, int fd, int *fds_out,
                                         uint64_t deadline_ns)
 {
@@ -207,6 +213,7 @@ static chorus_status exchange_as_leader(struct ch_local *local, int fd, int *fds
     return status;
 }
 
+/* Connect to the leader, and send it the number of this PE. */
 static chorus_status connect_leader(struct ch_local *local)
 {
     struct sockaddr_un name;
@@ -224,6 +231,7 @@ static chorus_status connect_leader(struct ch_local *local)
                    local->leader, strerror(errno));
 }
 
+/* The part of another PE: send fd to the leader, and receive those of all PEs of the host. */
 static chorus_status exchange_as_member(struct ch_local *local, int fd, int *fds_out,
                                         uint64_t deadline_ns)
 {

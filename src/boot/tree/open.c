@@ -75,14 +75,15 @@ static struct timespec timespec_of(uint64_t ns)
     return (struct timespec){(time_t)(ns / CH_NS_PER_S), (long)(ns % CH_NS_PER_S)};
 }
 
+/* Set the word, and wake the thread that waits for it in await_word. */
 static void set_word(uint32_t *word, uint32_t value)
 {
     __atomic_store_n(word, value, __ATOMIC_RELEASE);
     (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* Wait until the word is `value`, or deadline_ns (0: without limit). May be called in a signal
- * handler. */
+/* Wait until the word is `value`. False: deadline_ns has passed (0: without limit). May be
+ * called in a signal handler. */
 static bool await_word(const uint32_t *word, uint32_t value, uint64_t deadline_ns)
 {
     const struct timespec at = timespec_of(deadline_ns);
@@ -113,6 +114,7 @@ static void unlock_boot(struct tree_boot *boot, const sigset_t *old)
     (void)pthread_sigmask(SIG_SETMASK, old, NULL);
 }
 
+/* ch_tree_events.exchanged: keep the result for the PE, and wake it. */
 static void on_exchanged(void *self, chorus_status status, const char *reason,
                          const char *blobs, size_t bytes)
 {
@@ -125,6 +127,7 @@ static void on_exchanged(void *self, chorus_status status, const char *reason,
     set_word(&boot->is_done, true);
 }
 
+/* ch_tree_events.over: keep the reason, and end the waits of the PE. */
 static void on_over(void *self, int status, const char *reason)
 {
     struct tree_boot *boot = self;
@@ -136,7 +139,8 @@ static void on_over(void *self, int status, const char *reason)
     signal_eventfd(boot->over);
 }
 
-/* Inform the other PEs before the launcher, which then ends this one. */
+/* End the job as requested: inform the other PEs before the launcher, which then ends this
+ * one. */
 static void end_job(struct tree_boot *boot)
 {
     const int status = __atomic_load_n(&boot->end_status, __ATOMIC_ACQUIRE);
@@ -149,6 +153,7 @@ static void end_job(struct tree_boot *boot)
     set_word(&boot->end, END_SENT);
 }
 
+/* The thread that moves the tree's messages. */
 static void *serve_tree(void *arg)
 {
     struct tree_boot *boot = arg;
@@ -169,6 +174,7 @@ static void *serve_tree(void *arg)
     return NULL;
 }
 
+/* Returns the status of the exchange after the wait for it, with its message. */
 static chorus_status exchange_status(struct tree_boot *boot)
 {
     const double waited_s = (double)boot->base.timeout_ns / (double)CH_NS_PER_S;
@@ -183,6 +189,7 @@ static chorus_status exchange_status(struct tree_boot *boot)
     return CH_FAIL(boot->status, "exchange among all PEs: %s", boot->reason);
 }
 
+/* Exchange blobs over the tree. has_fd: every PE passes a descriptor, too, by local.c. */
 static chorus_status exchange_blobs(struct tree_boot *boot, const void *blob, size_t bytes,
                                     bool has_fd, void *blobs_out, uint64_t deadline_ns)
 {
@@ -220,7 +227,8 @@ static chorus_status exchange_blobs(struct tree_boot *boot, const void *blob, si
     return status;
 }
 
-/* The PEs of each host get to know the socket by which they pass descriptors. */
+/* Create boot->local: the PEs of each host get to know the socket by which they pass
+ * descriptors. */
 static chorus_status meet_locally(struct tree_boot *boot, uint64_t deadline_ns)
 {
     struct ch_local_name name, *names = calloc(boot->base.n, sizeof(*names));
@@ -259,6 +267,7 @@ static chorus_status tree_exchange(struct ch_boot *base, const void *blob, size_
     return ch_local_exchange(boot->local, fd, fds_out, deadline_ns);
 }
 
+/* Only report whether the job is over: a separate thread moves the messages. */
 static chorus_status tree_serve(struct ch_boot *base)
 {
     struct tree_boot *boot = (struct tree_boot *)base;
@@ -352,6 +361,7 @@ static const struct ch_boot_ops tree_ops = {
     .abandon = tree_abandon,
 };
 
+/* Become the root of a tree, or join one. */
 static chorus_status connect_tree(const struct ch_tree_start *start, struct tree_boot *boot)
 {
     const uint64_t timeout_ns = start->timeout_ns;

@@ -21,6 +21,7 @@ bool ch_round_open(struct ch_tree *tree)
     return tree->round.parts != NULL;
 }
 
+/* Free the parts of the exchange in progress. */
 static void forget_parts(struct ch_tree *tree)
 {
     for (uint32_t pe = 0; pe < tree->terms.n && tree->round.parts != NULL; pe++) {
@@ -36,8 +37,9 @@ void ch_round_close(struct ch_tree *tree)
     free(tree->round.parts);
 }
 
-static void tell_exchanged(struct ch_tree *tree, chorus_status status, const char *reason,
-                           const char *blobs, size_t bytes)
+/* Report the end of the exchange to this PE, if it waits for the result. */
+static void report_exchanged(struct ch_tree *tree, chorus_status status, const char *reason,
+                             const char *blobs, size_t bytes)
 {
     const struct ch_tree_events *const events = &tree->terms.events;
 
@@ -49,7 +51,7 @@ static void tell_exchanged(struct ch_tree *tree, chorus_status status, const cha
 
 void ch_round_fail_mine(struct ch_tree *tree, chorus_status status, const char *reason)
 {
-    tell_exchanged(tree, status, reason, NULL, 0);
+    report_exchanged(tree, status, reason, NULL, 0);
 }
 
 void ch_round_handle_result(struct ch_tree *tree, const struct ch_tree_head *head,
@@ -61,17 +63,17 @@ void ch_round_handle_result(struct ch_tree *tree, const struct ch_tree_head *hea
     tree->round.index = head->round + 1;
     if (head->kind == CH_TREE_RESULT) {
         ch_tree_stop_listening(tree); /* all PEs have joined */
-        tell_exchanged(tree, CHORUS_OK, "", body, (size_t)head->bytes);
+        report_exchanged(tree, CHORUS_OK, "", body, (size_t)head->bytes);
         return;
     }
     if (head->bytes > 0) memcpy(reason, body, (size_t)head->bytes);
     if (head->code != CHORUS_ERR_ARG && tree->why_failed[0] == '\0')
         (void)snprintf(tree->why_failed, CH_TREE_TEXT_BYTES, "%s", reason);
-    tell_exchanged(tree, (chorus_status)head->code, reason, NULL, 0);
+    report_exchanged(tree, (chorus_status)head->code, reason, NULL, 0);
 }
 
-/* At the root: fail it on all PEs. With a status other than ERR_ARG, all later exchanges fail,
- * too. */
+/* At the root: fail the exchange on all PEs. With a status other than ERR_ARG, all later
+ * exchanges fail, too. */
 static void fail_all(struct ch_tree *tree, chorus_status status, const char *reason)
 {
     const struct ch_tree_head head = {.kind = CH_TREE_FAIL,
@@ -100,7 +102,7 @@ static bool are_parts_alike(const struct ch_tree *tree, char why_out[CH_TREE_TEX
     return true;
 }
 
-/* The parts of all PEs have arrived. */
+/* The parts of all PEs have arrived: send the result to all PEs. */
 static void finish_round(struct ch_tree *tree)
 {
     const size_t bytes = tree->round.parts[0].bytes;
@@ -145,7 +147,8 @@ void ch_round_add_part(struct ch_tree *tree, const struct ch_tree_head *head, co
     if (++tree->round.n_here == tree->terms.n) finish_round(tree);
 }
 
-/* "PE 1, PE 4 and 20 more", of the PEs for which `is_meant`. Returns their number. */
+/* Write "PE 1, PE 4 and 20 more": the PEs whose parts are missing, and that have joined or not.
+ * Returns their number. */
 static uint32_t name_missing(const struct ch_tree *tree, bool has_joined,
                              char text_out[CH_TREE_TEXT_BYTES])
 {
@@ -246,6 +249,7 @@ void ch_tree_abort(struct ch_tree *tree, int status, const char *reason)
     ch_tree_note_over(tree, NULL, &head, reason);
 }
 
+/* Returns what became of the other end of a connection that ended with this errno. */
 static const char *end_reason(int error)
 {
     switch (error) {
@@ -273,7 +277,8 @@ static void name_pe(const struct ch_tree_conn *conn, char out[32])
         (void)snprintf(out, 32, "PE %u", conn->pe);
 }
 
-/* The root no longer reaches this node, nor the nodes below it. */
+/* The parent has left, so the root no longer reaches this node, nor the nodes below it: fail
+ * their exchanges. */
 static void fail_without_parent(struct ch_tree *tree, const char *who)
 {
     char why[CH_TREE_TEXT_BYTES];

@@ -30,7 +30,7 @@ bool ch_tree_watch_fd(struct ch_tree *tree, int fd, const void *what)
     return epoll_ctl(tree->epoll, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-/* For messages: the value of CHORUS_NODE, if it is set. */
+/* Write the name of this host for messages: the value of CHORUS_NODE, if it is set. */
 static void name_host(char out[CH_TREE_HOST_BYTES])
 {
     const char *const node = ch_variable_get(CH_VARIABLE_NODE);
@@ -47,7 +47,7 @@ struct ch_tree *ch_tree_make(const struct ch_tree_terms *terms)
 
     if (tree == NULL) return NULL;
     tree->terms = *terms;
-    tree->door.fd = tree->up.fd = -1;
+    tree->listener.fd = tree->up.fd = -1;
     for (int i = 0; i < CH_TREE_CHILDREN; i++)
         tree->children[i].fd = -1;
     for (int i = 0; i < CH_TREE_UNVERIFIED; i++)
@@ -64,7 +64,7 @@ struct ch_tree *ch_tree_make(const struct ch_tree_terms *terms)
     return NULL;
 }
 
-chorus_status ch_tree_root(const struct ch_tree_terms *terms, struct ch_tree_door *door,
+chorus_status ch_tree_root(const struct ch_tree_terms *terms, struct ch_tree_door *listener,
                            struct ch_tree **tree_out)
 {
     struct ch_tree *tree = ch_tree_make(terms);
@@ -72,13 +72,13 @@ chorus_status ch_tree_root(const struct ch_tree_terms *terms, struct ch_tree_doo
 
     if (tree != NULL) {
         tree->is_root = true;
-        tree->door = *door;
-        *door = (struct ch_tree_door){.fd = -1};
+        tree->listener = *listener;
+        *listener = (struct ch_tree_door){.fd = -1};
         tree->hosts = calloc(terms->n, sizeof(*tree->hosts));
         is_made = tree->hosts != NULL && ch_round_open(tree) &&
-                  ch_tree_watch_fd(tree, tree->door.fd, &tree->door);
+                  ch_tree_watch_fd(tree, tree->listener.fd, &tree->listener);
     }
-    ch_tree_door_close(door);
+    ch_tree_door_close(listener);
     if (!is_made) {
         ch_tree_close(tree);
         return CH_FAIL(CHORUS_ERR_SYSTEM,
@@ -110,7 +110,8 @@ void ch_tree_send_all(struct ch_tree *tree, const struct ch_tree_conn *from,
     if (&tree->up != from) ch_tree_conn_send(tree, &tree->up, head, body);
 }
 
-/* A message from a child that only the root can handle. */
+/* Handle, at the root, a message from a child that only the root can handle; send it up at
+ * other nodes. */
 static void pass_to_root(struct ch_tree *tree, const struct ch_tree_conn *conn)
 {
     const struct ch_tree_head *head = &conn->head;
@@ -131,6 +132,7 @@ static void pass_to_root(struct ch_tree *tree, const struct ch_tree_conn *conn)
     }
 }
 
+/* Handle the complete message that was received from the parent or a child. */
 static void handle_message(struct ch_tree *tree, struct ch_tree_conn *conn)
 {
     const struct ch_tree_head *head = &conn->head;
@@ -157,7 +159,9 @@ static void handle_message(struct ch_tree *tree, struct ch_tree_conn *conn)
     }
 }
 
-static void serve_link(struct ch_tree *tree, struct ch_tree_conn *conn)
+/* Write and read as much as the socket of the parent or a child allows, and handle the
+ * messages. */
+static void serve_conn(struct ch_tree *tree, struct ch_tree_conn *conn)
 {
     ch_tree_conn_flush(tree, conn);
     while (conn->fd >= 0) {
@@ -173,6 +177,7 @@ static void serve_link(struct ch_tree *tree, struct ch_tree_conn *conn)
     }
 }
 
+/* Is `what`, of ch_tree_watch_fd, an unverified connection? */
 static bool is_unverified(const struct ch_tree *tree, const void *what)
 {
     return (uintptr_t)what >= (uintptr_t)tree->unverified &&
@@ -189,10 +194,10 @@ void ch_tree_serve(struct ch_tree *tree)
 
     for (int i = 0; i < n; i++) {
         void *const what = events[i].data.ptr;
-        if (what == &tree->door)
+        if (what == &tree->listener)
             knocks = true;
         else if (!is_unverified(tree, what))
-            serve_link(tree, what);
+            serve_conn(tree, what);
     }
     for (int i = 0; i < n; i++)
         if (is_unverified(tree, events[i].data.ptr))
@@ -240,13 +245,13 @@ void ch_tree_abandon(const struct ch_tree *tree)
     for (int i = 0; i < CH_TREE_UNVERIFIED; i++)
         if (tree->unverified[i].fd >= 0) (void)close(tree->unverified[i].fd);
     if (tree->up.fd >= 0) (void)close(tree->up.fd);
-    if (tree->door.fd >= 0) (void)close(tree->door.fd);
+    if (tree->listener.fd >= 0) (void)close(tree->listener.fd);
     if (tree->spare >= 0) (void)close(tree->spare);
     if (tree->last_spare >= 0) (void)close(tree->last_spare);
     (void)close(tree->epoll);
 }
 
-/* Wait until all is written, or until the rest cannot be written. */
+/* Wait until all is written, until the rest cannot be written, or for FLUSH_NS. */
 static void flush_all(struct ch_tree *tree)
 {
     const uint64_t until_ns = ch_clock_ns() + FLUSH_NS;
@@ -269,6 +274,7 @@ static void flush_all(struct ch_tree *tree)
     }
 }
 
+/* Have all PEs joined, or been refused with the reason? */
 static bool has_heard_all(const struct ch_tree *tree)
 {
     for (uint32_t pe = 0; pe < tree->terms.n; pe++)
@@ -276,6 +282,7 @@ static bool has_heard_all(const struct ch_tree *tree)
     return true;
 }
 
+/* Send late PEs the reason of a start that has failed, until all have it, or for LINGER_NS. */
 static void serve_until_all_heard(struct ch_tree *tree)
 {
     const uint64_t until_ns = ch_clock_ns() + LINGER_NS;
@@ -292,7 +299,7 @@ void ch_tree_close(struct ch_tree *tree)
     const struct ch_tree_head bye = {.kind = CH_TREE_BYE, .pe = CH_TREE_NO_PE};
 
     if (tree == NULL) return;
-    if (tree->is_over && tree->door.fd >= 0 && tree->hosts != NULL &&
+    if (tree->is_over && tree->listener.fd >= 0 && tree->hosts != NULL &&
         tree->terms.me != CH_TREE_NO_PE) /* such a root ends the PEs, and then itself */
         serve_until_all_heard(tree);
     ch_tree_stop_listening(tree);

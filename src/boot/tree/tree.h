@@ -61,32 +61,37 @@ struct ch_tree_terms {
     uint64_t hello_ns; /* time limit for the hello of an unauthenticated connection; 0: 5 s */
 };
 
-/* Create a secret of random bytes; print it as 64 hex digits; read these. */
+/* Create a secret of random bytes. */
 void ch_tree_secret_make(unsigned char secret_out[CH_BOOT_SECRET_BYTES]);
+/* Print a secret as 64 hex digits. */
 void ch_tree_secret_print(const unsigned char secret[CH_BOOT_SECRET_BYTES], char text_out[65]);
+/* Read a secret from 64 hex digits. False: the text is not of this form. */
 bool ch_tree_secret_parse(const char *text, unsigned char secret_out[CH_BOOT_SECRET_BYTES]);
 
-/* Create a socket that listens on `port`; 0: on a free port. It listens at the address `ip`,
- * IPv4 mapped into IPv6; if that is 0, at all addresses of this host, IPv4 and IPv6. After a
- * failure, errno has its cause. */
+/* A listening socket. */
 struct ch_tree_door {
     int fd; /* -1: closed */
     uint16_t port;
     unsigned char ip[CH_BOOT_IP_BYTES];
 };
+
+/* Create a socket that listens on `port`; 0: on a free port. It listens at the address `ip`,
+ * IPv4 mapped into IPv6; if that is 0, at all addresses of this host, IPv4 and IPv6. After a
+ * failure, errno has its cause. */
 CH_MUST_CHECK chorus_status ch_tree_listen_at(const unsigned char ip[CH_BOOT_IP_BYTES],
                                               uint16_t port, struct ch_tree_door *out);
-/* At all addresses. */
+/* ch_tree_listen_at for all addresses of this host. */
 CH_MUST_CHECK chorus_status ch_tree_listen(uint16_t port, struct ch_tree_door *out);
-void ch_tree_door_close(struct ch_tree_door *door);
+void ch_tree_door_close(struct ch_tree_door *listener);
 
-/* The addresses for other processes: "10.0.0.1:4000,[fe80::1]:4000", the loopback last; or the
- * one at which it listens. This is the value of CHORUS_ROOT. */
-void ch_tree_addresses(const struct ch_tree_door *door, char text_out[CH_TREE_TEXT_BYTES]);
+/* Print the addresses for other processes: "10.0.0.1:4000,[fe80::1]:4000", the loopback last;
+ * or the one at which it listens. This is the value of CHORUS_ROOT. */
+void ch_tree_addresses(const struct ch_tree_door *listener, char text_out[CH_TREE_TEXT_BYTES]);
 
 /* Create the root. Takes ownership of the listening socket, also on failure. */
 CH_MUST_CHECK chorus_status ch_tree_root(const struct ch_tree_terms *terms,
-                                         struct ch_tree_door *door, struct ch_tree **tree_out);
+                                         struct ch_tree_door *listener,
+                                         struct ch_tree **tree_out);
 
 /*
  * Join the tree whose root is at one of `addresses`. Waits until deadline_ns of ch_clock_ns (0:
@@ -98,9 +103,9 @@ CH_MUST_CHECK chorus_status ch_tree_join(const struct ch_tree_terms *terms,
                                          const char *addresses, uint64_t deadline_ns,
                                          struct ch_tree **tree_out);
 
-/* A descriptor to poll for reading. When it is readable, and once a second, call ch_tree_serve,
- * which reads, answers and writes without blocking, but for some milliseconds where this
- * process has no descriptor left for a connection. */
+/* Returns a descriptor to poll for reading. When it is readable, and once a second, call
+ * ch_tree_serve, which reads, answers and writes without blocking, but for some milliseconds
+ * where this process has no descriptor left for a connection. */
 int ch_tree_watch(const struct ch_tree *tree);
 void ch_tree_serve(struct ch_tree *tree);
 
@@ -143,7 +148,8 @@ struct ch_tree_start {
     uint64_t timeout_ns;
 };
 
-/* Takes ownership of door, agent and share, also on failure. */
+/* Create the root of a tree, or join one, and return the boot of this PE. Takes ownership of
+ * door, agent and share, also on failure. */
 CH_MUST_CHECK chorus_status ch_boot_tree(const struct ch_tree_start *start,
                                          struct ch_boot **boot_out);
 
@@ -166,26 +172,28 @@ struct ch_tree_address {
     uint32_t scope; /* of a link-local address on this host, which is not sent */
 };
 
-/* The addresses at which others may reach the socket: the one at which it listens, or those of
- * the interfaces, the loopback last. */
-uint32_t ch_tree_own_addresses(const struct ch_tree_door *door,
+/* Find the addresses at which others may reach the socket: the one at which it listens, or
+ * those of the interfaces, the loopback last. Returns their number. */
+uint32_t ch_tree_own_addresses(const struct ch_tree_door *listener,
                                struct ch_tree_address out[CH_TREE_ADDRESSES]);
 
-/* Is it an address of this host; is it of the loopback? */
+/* Is it an address of this host? */
 bool ch_tree_address_is_own(const struct ch_tree_address *address);
+/* Is it an address of the loopback? */
 bool ch_tree_address_is_loopback(const struct ch_tree_address *address);
 
-/* The address of this host from which packets to `to` are sent. False: there is no route. */
+/* Find the address of this host from which packets to `to` are sent. False: there is no
+ * route. */
 bool ch_tree_address_of_route(const struct ch_tree_address *to, struct ch_tree_address *out);
 
-/* The first address of an interface, if possible of IPv4. False: it has none. */
+/* Find the first address of an interface, if possible of IPv4. False: it has none. */
 bool ch_tree_address_of_interface(const char *name, struct ch_tree_address *out);
 
-/* "10.0.0.1:4000", "[fd00::1]:4000" */
+/* Print an address: "10.0.0.1:4000", "[fd00::1]:4000". */
 void ch_tree_address_print(const struct ch_tree_address *address,
                            char text_out[CH_TREE_ADDRESS_TEXT]);
 
-/* The address at the other end of a connection, without its port; "?" if it has ended. */
+/* Print the address at the other end of a connection, without its port; "?" if it has ended. */
 void ch_tree_address_of_peer(int fd, char text_out[CH_TREE_ADDRESS_TEXT]);
 
 /* ch_tree_address_print for n addresses, separated by commas. */
