@@ -47,6 +47,7 @@ CH_MUST_CHECK chorus_status ch_device_find(int ordinal, uint32_t place, uint32_t
 CH_MUST_CHECK chorus_status ch_device_open(const struct ch_device_id *id,
                                            struct ch_device **device_out);
 void ch_device_close(struct ch_device *device); /* null is a no-op */
+/* What ch_device_find said about the device. */
 const struct ch_device_id *ch_device_id_of(const struct ch_device *device);
 
 /* The architectures that this library's kernels are compiled for, in nvcc's notation; null:
@@ -82,12 +83,13 @@ CH_MUST_CHECK chorus_status ch_device_check_peer(const struct ch_device *device,
 CH_MUST_CHECK chorus_status ch_device_check_legacy(const struct ch_device *device,
                                                    const void *stream);
 
-/* A cudaEvent_t of this device; destroying null is a no-op. */
+/* Create a cudaEvent_t of this device; destroying null is a no-op. */
 CH_MUST_CHECK chorus_status ch_device_event_create(const struct ch_device *device,
                                                    void **event_out);
 void ch_device_event_destroy(const struct ch_device *device, void *event);
 
-/* Queue on a cudaStream_t, without waiting: a copy, and a word that is stored after it. */
+/* Queue on a cudaStream_t, without waiting: a copy; or a store of a word, after earlier
+ * work. */
 CH_MUST_CHECK chorus_status ch_device_put_copy(const struct ch_device *device, void *stream,
                                                void *dst, const void *src, size_t bytes);
 CH_MUST_CHECK chorus_status ch_device_put_store(const struct ch_device *device, void *stream,
@@ -103,7 +105,7 @@ CH_MUST_CHECK chorus_status ch_device_word_wait(const struct ch_device *device,
                                                 const struct ch_wait_policy *policy,
                                                 const uint64_t *word, uint64_t least);
 
-/* An address range without memory. */
+/* Reserve an address range without memory. */
 CH_MUST_CHECK chorus_status ch_device_reserve(const struct ch_device *device, size_t bytes,
                                               char **base_out);
 void ch_device_unreserve(const struct ch_device *device, char *base, size_t bytes);
@@ -124,20 +126,22 @@ struct ch_pass {
 bool ch_device_offers_fabric(const struct ch_device *device, size_t bytes);
 
 /*
- * Memory without an address: a handle, valid in this process, and a pass, for others. ERR_NOMEM
- * when the device is full. The memory is freed once the handles of all PEs are released, the
- * passes are closed and the mappings are undone.
+ * Allocate memory without an address; return its handle, valid in this process, and its pass,
+ * for others, from which import makes their handle. ERR_NOMEM when the device is full. The
+ * memory is freed once the handles of all PEs are released, the passes are closed and the
+ * mappings are undone.
  */
 CH_MUST_CHECK chorus_status ch_device_create(const struct ch_device *device, size_t bytes,
                                              bool by_fabric, uint64_t *handle_out,
                                              struct ch_pass *pass_out);
+/* Return a handle, valid in this process, of the memory of a pass. */
 CH_MUST_CHECK chorus_status ch_device_import(const struct ch_device *device,
                                              const struct ch_pass *pass, uint64_t *handle_out);
 void ch_device_release(const struct ch_device *device, uint64_t handle);
 
-/* The same of memory that the program has mapped at [at, at + bytes), on this device:
- * ERR_UNSUPPORTED with the reason where it cannot be shared, ERR_ARG unless it is all that was
- * mapped there at once. The pass is a descriptor. */
+/* Return a handle and a pass of memory that the program has mapped at [at, at + bytes), on this
+ * device: ERR_UNSUPPORTED with the reason where it cannot be shared, ERR_ARG unless it is all
+ * that was mapped there at once. The pass is a descriptor. */
 CH_MUST_CHECK chorus_status ch_device_retain(const struct ch_device *device, void *at,
                                              size_t bytes, uint64_t *handle_out,
                                              struct ch_pass *pass_out);
@@ -156,8 +160,10 @@ void ch_device_unmap(const struct ch_device *device, char *at, size_t bytes);
 CH_MUST_CHECK chorus_status ch_device_multicast_create(const struct ch_device *device,
                                                        uint32_t n, size_t bytes,
                                                        uint64_t *handle_out, int *fd_out);
+/* Add this device to the object. */
 CH_MUST_CHECK chorus_status ch_device_multicast_join(const struct ch_device *device,
                                                      uint64_t multicast);
+/* Bind `bytes` of this device's memory, a handle, at the object's beginning. */
 CH_MUST_CHECK chorus_status ch_device_multicast_bind(const struct ch_device *device,
                                                      uint64_t multicast, uint64_t memory,
                                                      size_t bytes);
@@ -179,7 +185,7 @@ CH_MUST_CHECK chorus_status ch_device_store(const struct ch_device *device, void
 /* Wait until all work of ch_device_stream is complete. */
 CH_MUST_CHECK chorus_status ch_device_wait(const struct ch_device *device);
 
-/* Host memory that kernels access at the same address. */
+/* Allocate host memory that kernels access at the same address. */
 CH_MUST_CHECK chorus_status ch_device_pinned_alloc(const struct ch_device *device, size_t bytes,
                                                    void **ptr_out);
 void ch_device_pinned_free(const struct ch_device *device, void *ptr);

@@ -157,7 +157,8 @@ size_t ch_device_free_bytes(const struct ch_device *device)
     return free_bytes;
 }
 
-/* Wait for the work that was queued on the stream; `error` is the result of queuing it. */
+/* Wait for the work that was queued on the device's stream, and undo ch_device_enter, which
+ * returned `before`. error: the result of queuing the work. */
 static chorus_status wait_and_leave(const struct ch_device *d, const char *what,
                                     cudaError_t error, int before)
 {

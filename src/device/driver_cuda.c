@@ -19,6 +19,8 @@
 
 /* ---- the driver ---- */
 
+/* Look up a function of the driver in its form of a version of CUDA. address_out: the address
+ * of the pointer to it. */
 static chorus_status load_function(const char *call, unsigned version, void *address_out)
 {
     enum cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
@@ -119,7 +121,7 @@ void ch_nvtx_pop(void)
 /* Larger than the number of devices of any machine. */
 enum { DEVICES_MAX = 64 };
 
-/* Devices that this process sees. */
+/* Count the devices that this process sees; ERR_SYSTEM says why there are none. */
 static chorus_status count_devices(int *n_out)
 {
     int n = 0;
@@ -154,7 +156,7 @@ static int current_device(const struct ch_driver *driver)
     return driver->cuCtxGetDevice(&device) == CUDA_SUCCESS ? (int)device : CH_OPTION_NO_DEVICE;
 }
 
-/* The rank of each device in the order of the cores that it is near; devices with the same or
+/* List the n devices in the order of the cores that they are near; devices with the same or
  * unknown cores are ordered by their PCI addresses. */
 static void order_devices(int n, int *order_out)
 {
@@ -175,7 +177,8 @@ static void order_devices(int n, int *order_out)
     }
 }
 
-/* Assign the devices: one for each PE if there are enough, otherwise neighbours share. */
+/* The device of the `place`th of n_places PEs: one for each PE if there are enough, otherwise
+ * neighbours share. */
 static int device_by_place(int n, uint32_t place, uint32_t n_places)
 {
     const uint32_t devices = (uint32_t)n;
@@ -191,8 +194,9 @@ struct choice {
     uint32_t place, n_places;
 };
 
-static chorus_status choose(const struct ch_driver *driver, int n, const struct choice *choice,
-                            int *ordinal_out)
+/* Choose one of the n devices, as ch_device_find describes it. */
+static chorus_status choose_device(const struct ch_driver *driver, int n,
+                                   const struct choice *choice, int *ordinal_out)
 {
     int ordinal = choice->ordinal;
 
@@ -207,8 +211,8 @@ static chorus_status choose(const struct ch_driver *driver, int n, const struct 
     return CHORUS_OK;
 }
 
-/* Features of a device that the heap and signals need; those that kernels need are checked when
- * the device is opened. */
+/* ERR_UNSUPPORTED unless the device has what the heap and signals need; what kernels need is
+ * checked when the device is opened. */
 static chorus_status check_abilities(const struct ch_driver *driver,
                                      const struct cudaDeviceProp *is, int ordinal)
 {
@@ -247,8 +251,9 @@ static bool has_multicast(const struct ch_driver *driver, int ordinal)
            has;
 }
 
-static chorus_status describe(const struct ch_driver *driver, int ordinal,
-                              struct ch_device_id *id_out)
+/* Fill in what a PE publishes about the device; ERR_UNSUPPORTED if it lacks a feature. */
+static chorus_status read_device_id(const struct ch_driver *driver, int ordinal,
+                                    struct ch_device_id *id_out)
 {
     const CUmemAllocationProp memory =
         ch_driver_memory_of(ordinal, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
@@ -289,6 +294,6 @@ chorus_status ch_device_find(int ordinal, uint32_t place, uint32_t n_places,
     CH_TRY(
         count_devices(&n)); /* the runtime opens the driver, and has the reason of a failure */
     CH_TRY(ch_driver_load(&driver));
-    CH_TRY(choose(&driver, n, &choice, &chosen));
-    return describe(&driver, chosen, id_out);
+    CH_TRY(choose_device(&driver, n, &choice, &chosen));
+    return read_device_id(&driver, chosen, id_out);
 }

@@ -53,7 +53,7 @@ struct ch_driver {
 #undef X
 };
 
-/* Look up all of them. ERR_SYSTEM names the one that is missing. */
+/* Look up all these functions. ERR_SYSTEM names the one that is missing. */
 CH_MUST_CHECK chorus_status ch_driver_load(struct ch_driver *driver_out);
 
 /* The properties for ch_device_create: memory of one device, to be shared by handles of this
@@ -70,15 +70,16 @@ struct ch_device {
     int compute; /* of the kernels' image; see ch_image_find */
 };
 
-/* Records the failure of a driver call, with its message. */
+/* Fail because a driver call returned `result`: "WHAT of so many bytes on GPU 0 (its name)
+ * failed: why". Returns ERR_SYSTEM, or ERR_NOMEM if the GPU is out of memory. */
 chorus_status ch_device_failed(const struct ch_device *device, const char *what, size_t bytes,
                                CUresult result);
 
 /* ---- errors of the runtime ---- */
 
-/* Records "WHAT on GPU 0 (its name) failed: why", and clears the error of the runtime, so that
- * the program's own checks do not find it. Returns ERR_SYSTEM, or ERR_NOMEM if the GPU is out
- * of memory. */
+/* Fail because the runtime returned `error`: "WHAT on GPU 0 (its name) failed: why"; and clear
+ * that error, so that the program's own checks do not find it. Returns ERR_SYSTEM, or ERR_NOMEM
+ * if the GPU is out of memory. */
 chorus_status ch_runtime_failed(const struct ch_device *device, const char *what,
                                 cudaError_t error);
 
@@ -97,7 +98,7 @@ chorus_status ch_runtime_failed(const struct ch_device *device, const char *what
 extern "C" {
 #endif
 
-/* In nvcc's notation: "sm_80 sm_90 compute_90". */
+/* The architectures in nvcc's notation: "sm_80 sm_90 compute_90". */
 const char *ch_image_archs(void);
 
 /*

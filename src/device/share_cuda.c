@@ -75,16 +75,17 @@ void ch_device_unmap(const struct ch_device *device, char *at, size_t bytes)
 
 /* ---- memory and its handles ---- */
 
+/* The driver's kind of handle for a pass. */
 static CUmemAllocationHandleType kind_of(bool by_fabric)
 {
     return by_fabric ? CU_MEM_HANDLE_TYPE_FABRIC : CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
 }
 
-/* Needs a context; a failure leaves nothing allocated, and *what_out names the step that
- * failed. */
-static CUresult create(const struct ch_device *d, size_t bytes, bool by_fabric,
-                       CUmemGenericAllocationHandle *handle_out, struct ch_pass *pass_out,
-                       const char **what_out)
+/* Allocate memory, and make its pass. Needs a context; a failure leaves nothing allocated, and
+ * *what_out names the step that failed. */
+static CUresult create_memory(const struct ch_device *d, size_t bytes, bool by_fabric,
+                              CUmemGenericAllocationHandle *handle_out,
+                              struct ch_pass *pass_out, const char **what_out)
 {
     const CUmemAllocationHandleType kind = kind_of(by_fabric);
     const CUmemAllocationProp memory = ch_driver_memory_of(d->id.ordinal, kind);
@@ -108,13 +109,14 @@ static CUresult create(const struct ch_device *d, size_t bytes, bool by_fabric,
     return CUDA_SUCCESS;
 }
 
-/* Without an IMEX channel that the user may open, the driver permits no fabric handles. */
-static bool make_fabric(const struct ch_device *d, size_t bytes)
+/* Can a fabric handle be made for memory of this size? Without an IMEX channel that the user
+ * may open, the driver permits none. */
+static bool can_make_fabric(const struct ch_device *d, size_t bytes)
 {
     CUmemGenericAllocationHandle handle = 0;
     struct ch_pass pass;
     const char *what = NULL, *why = NULL;
-    const CUresult result = create(d, bytes, true, &handle, &pass, &what);
+    const CUresult result = create_memory(d, bytes, true, &handle, &pass, &what);
 
     if (result == CUDA_SUCCESS) {
         (void)d->driver.cuMemRelease(handle);
@@ -135,7 +137,7 @@ bool ch_device_offers_fabric(const struct ch_device *device, size_t bytes)
     const CUresult result = device->driver.cuDeviceGetAttribute(
         &has, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED, (CUdevice)device->id.ordinal);
     const bool claims = result == CUDA_SUCCESS && has;
-    const bool offers = claims && make_fabric(device, bytes);
+    const bool offers = claims && can_make_fabric(device, bytes);
 
     ch_device_leave(device, before);
     if (!claims)
@@ -150,7 +152,7 @@ chorus_status ch_device_create(const struct ch_device *device, size_t bytes, boo
     const int before = ch_device_enter(device);
     CUmemGenericAllocationHandle handle = 0;
     const char *what = NULL;
-    const CUresult result = create(device, bytes, by_fabric, &handle, pass_out, &what);
+    const CUresult result = create_memory(device, bytes, by_fabric, &handle, pass_out, &what);
 
     ch_device_leave(device, before);
     if (result != CUDA_SUCCESS) return ch_device_failed(device, what, bytes, result);
@@ -158,7 +160,7 @@ chorus_status ch_device_create(const struct ch_device *device, size_t bytes, boo
     return CHORUS_OK;
 }
 
-static chorus_status import_failed(const struct ch_device *d, bool by_fabric, CUresult result)
+static chorus_status fail_import(const struct ch_device *d, bool by_fabric, CUresult result)
 {
     const char *why = NULL;
 
@@ -181,12 +183,13 @@ chorus_status ch_device_import(const struct ch_device *device, const struct ch_p
         device->driver.cuMemImportFromShareableHandle(&handle, from, kind_of(by_fabric));
 
     ch_device_leave(device, before);
-    if (result != CUDA_SUCCESS) return import_failed(device, by_fabric, result);
+    if (result != CUDA_SUCCESS) return fail_import(device, by_fabric, result);
     *handle_out = handle;
     return CHORUS_OK;
 }
 
-/* Is all of the mapping at `at` asked for, of memory of this device that descriptors share? */
+/* An error unless the mapping at `at` has `bytes`, and is memory of this device that
+ * descriptors share; is: its properties. */
 static chorus_status check_mapping(const struct ch_device *d, void *at, size_t bytes,
                                    const CUmemAllocationProp *is)
 {
@@ -217,7 +220,7 @@ static chorus_status check_mapping(const struct ch_device *d, void *at, size_t b
         bytes, at, mapped, (void *)(uintptr_t)base);
 }
 
-/* With a context, of a handle that was retained. */
+/* Check memory whose handle was retained, and make its pass. Needs a context. */
 static chorus_status export_retained(const struct ch_device *d, void *at, size_t bytes,
                                      CUmemGenericAllocationHandle handle,
                                      struct ch_pass *pass_out)
@@ -235,6 +238,7 @@ static chorus_status export_retained(const struct ch_device *d, void *at, size_t
     return CHORUS_OK;
 }
 
+/* As ch_device_retain. Needs a context; a failure retains nothing. */
 static chorus_status retain_handle(const struct ch_device *d, void *at, size_t bytes,
                                    CUmemGenericAllocationHandle *handle_out,
                                    struct ch_pass *pass_out)
@@ -277,8 +281,8 @@ void ch_device_release(const struct ch_device *device, uint64_t handle)
 /* These functions are called only with CHORUS_NVLS=1; they have been compiled and reviewed,
  * never run. */
 
-static chorus_status multicast_failed(const struct ch_device *d, const char *what, size_t bytes,
-                                      CUresult result)
+static chorus_status fail_multicast(const struct ch_device *d, const char *what, size_t bytes,
+                                    CUresult result)
 {
     char text[80];
 
@@ -286,6 +290,7 @@ static chorus_status multicast_failed(const struct ch_device *d, const char *wha
     return ch_device_failed(d, text, bytes, result);
 }
 
+/* As ch_device_multicast_create, with a context; a failure leaves no object. */
 static chorus_status create_multicast(const struct ch_device *d,
                                       const CUmulticastObjectProp *is, uint64_t *handle_out,
                                       int *fd_out)
@@ -295,12 +300,12 @@ static chorus_status create_multicast(const struct ch_device *d,
     int fd = -1;
 
     if (result != CUDA_SUCCESS)
-        return multicast_failed(d, "creating a multicast object", is->size, result);
+        return fail_multicast(d, "creating a multicast object", is->size, result);
     result = d->driver.cuMemExportToShareableHandle(
         &fd, handle, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
     if (result != CUDA_SUCCESS) {
         (void)d->driver.cuMemRelease(handle);
-        return multicast_failed(d, "sharing a multicast object", is->size, result);
+        return fail_multicast(d, "sharing a multicast object", is->size, result);
     }
     *handle_out = handle;
     *fd_out = fd;
@@ -331,7 +336,7 @@ chorus_status ch_device_multicast_join(const struct ch_device *device, uint64_t 
     ch_device_leave(device, before);
     return result == CUDA_SUCCESS
                ? CHORUS_OK
-               : multicast_failed(device, "joining a multicast object", 0, result);
+               : fail_multicast(device, "joining a multicast object", 0, result);
 }
 
 chorus_status ch_device_multicast_bind(const struct ch_device *device, uint64_t multicast,
@@ -344,7 +349,7 @@ chorus_status ch_device_multicast_bind(const struct ch_device *device, uint64_t 
     ch_device_leave(device, before);
     return result == CUDA_SUCCESS
                ? CHORUS_OK
-               : multicast_failed(device, "binding to multicast", bytes, result);
+               : fail_multicast(device, "binding to multicast", bytes, result);
 }
 
 void ch_device_multicast_unbind(const struct ch_device *device, uint64_t multicast,

@@ -15,11 +15,13 @@ static size_t round_up(size_t value, size_t multiple)
     return (value + multiple - 1) & ~(multiple - 1);
 }
 
+/* Does the array have room for so many more entries? */
 static bool has_room(const struct ch_arena *a, size_t entries)
 {
     return a->n_blocks + 1 + entries <= a->capacity;
 }
 
+/* Bytes of the block of entry `at`. */
 static size_t block_bytes(const struct ch_arena *a, size_t at)
 {
     return a->blocks[at + 1].offset - a->blocks[at].offset;
@@ -72,6 +74,7 @@ static void remove_entry(struct ch_arena *a, size_t at)
     a->n_blocks--;
 }
 
+/* Add to the number of bytes in use, and keep its largest value. */
 static void count_used(struct ch_arena *a, size_t bytes)
 {
     a->used_bytes += bytes;
@@ -159,7 +162,7 @@ size_t ch_arena_limit_for(const struct ch_arena *a, size_t from, size_t align, s
     return round_up(larger(tail, from), step) + need;
 }
 
-/* The block that contains an offset below limit. */
+/* Index of the entry whose block contains an offset below limit. */
 static size_t index_of(const struct ch_arena *a, size_t offset)
 {
     size_t lo = 0, hi = a->n_blocks;
@@ -197,7 +200,8 @@ void ch_arena_free(struct ch_arena *a, size_t offset)
     if (at != 0 && !a->blocks[at - 1].is_used) remove_entry(a, at);
 }
 
-/* If the array is full, the block keeps the surplus; the same happens on every PE. */
+/* Cut the block of entry `at` to `need` bytes. If the array is full, the block keeps the
+ * surplus; the same happens on every PE. */
 static void shrink(struct ch_arena *a, size_t at, size_t need)
 {
     const size_t end = a->blocks[at].offset + need;
@@ -244,6 +248,7 @@ size_t ch_arena_largest(const struct ch_arena *a, size_t ceiling)
     return tail > largest ? tail : largest;
 }
 
+/* ERR_STATE unless the arena's counts are these, which were counted in its blocks. */
 static chorus_status check_totals(const struct ch_arena *a, size_t n_used, size_t used_bytes)
 {
     if (n_used != a->n_used || used_bytes != a->used_bytes)

@@ -48,7 +48,8 @@ bool ch_multicast_is_possible(const struct ch_data_peer *peers, uint32_t n)
     return true;
 }
 
-/* Send PE 0's object to the others; all PEs must send a descriptor. */
+/* Send PE 0's object to the others, which import it as *object. fd: PE 0's descriptor of it,
+ * and any on others, as all PEs must send one. */
 static chorus_status send_object(const struct ch_data *data, int fd, uint64_t *object)
 {
     int *fds = malloc(data->n * sizeof(*fds));
@@ -68,7 +69,8 @@ static chorus_status send_object(const struct ch_data *data, int fd, uint64_t *o
     return st;
 }
 
-/* The object, with the devices of all PEs added. */
+/* Create a multicast object, with the devices of all PEs added. *progress: HAS once this PE has
+ * it, also if a later step fails. */
 static chorus_status create_object(const struct ch_data *data, size_t bytes, uint64_t *object,
                                    enum progress *progress)
 {
@@ -91,6 +93,7 @@ static chorus_status create_object(const struct ch_data *data, size_t bytes, uin
     return st;
 }
 
+/* Undo the steps that this PE has completed with the object of a chunk. */
 static void undo_progress(const struct ch_data *data, const struct ch_chunk *chunk,
                           enum progress progress)
 {
@@ -164,7 +167,7 @@ void ch_data_unmap(const struct ch_data *data, uint32_t n, size_t lo, size_t hi)
         ch_device_unmap(data->device, data->bases[pe] + lo, hi - lo);
 }
 
-/* Map the chunks of all PEs here, or none. */
+/* Map the chunk [lo, hi) of every PE here, or none; all: the PEs' offers. */
 static chorus_status map_all(const struct ch_data *data, size_t lo, size_t hi,
                              const struct offer *all)
 {
@@ -178,7 +181,8 @@ static chorus_status map_all(const struct ch_data *data, size_t lo, size_t hi,
     return CHORUS_OK;
 }
 
-/* Add the descriptors to the offers, if such are the passes. */
+/* Exchange descriptors, and set that of each PE in its offer; -1 if memory is shared by fabric
+ * handles. */
 static chorus_status add_descriptors(const struct ch_data *data, int fd, bool by_fabric,
                                      struct offer *all)
 {
@@ -203,7 +207,7 @@ static void close_pass(const struct ch_pass *pass)
     if (pass->fd >= 0) (void)close(pass->fd);
 }
 
-/* All PEs have created their chunks: every PE maps all of them, or no PE maps any. */
+/* Once all PEs have created their chunks: every PE maps all of them, or no PE maps any. */
 static chorus_status map_everywhere(const struct ch_data *data, size_t lo, size_t hi,
                                     const struct offer *all)
 {
@@ -214,10 +218,11 @@ static chorus_status map_everywhere(const struct ch_data *data, size_t lo, size_
     return st;
 }
 
-/* `created` says whether this PE has made its chunk, and offers it. */
-static chorus_status share_chunk(const struct ch_data *data, const struct ch_chunk *chunk,
-                                 chorus_status created, const struct offer *mine,
-                                 bool by_fabric)
+/* Exchange the offers of a new chunk, and map the chunk of every PE here: on all PEs or on
+ * none. created: the status of this PE's creation. */
+static chorus_status map_chunk_on_all(const struct ch_data *data, const struct ch_chunk *chunk,
+                                      chorus_status created, const struct offer *mine,
+                                      bool by_fabric)
 {
     const struct ch_vote vote = {"heap on GPUs", created, mine, sizeof(*mine)};
     struct offer *all = malloc(data->n * sizeof(*all));
@@ -236,21 +241,21 @@ out_all:
     return st;
 }
 
-/* Map the chunk of every segment here, and with multicast also the address for all of them. */
-static chorus_status share_with_multicast(const struct ch_data *data, struct ch_chunk *chunk,
-                                          chorus_status created, const struct offer *mine,
-                                          bool by_fabric)
+/* As map_chunk_on_all, and with multicast create also the address for all of them. */
+static chorus_status map_with_multicast(const struct ch_data *data, struct ch_chunk *chunk,
+                                        chorus_status created, const struct offer *mine,
+                                        bool by_fabric)
 {
     chorus_status st;
 
-    CH_TRY(share_chunk(data, chunk, created, mine, by_fabric));
+    CH_TRY(map_chunk_on_all(data, chunk, created, mine, by_fabric));
     if (!data->has_multicast) return CHORUS_OK;
     st = make_multicast(data, chunk, mine->handle);
     if (st != CHORUS_OK) ch_data_unmap(data, data->n, chunk->lo, chunk->hi);
     return st;
 }
 
-/* Room in the list for one more. */
+/* Make room in the list for one more chunk. */
 static chorus_status grow_chunks(struct ch_data *data)
 {
     struct ch_chunk *chunks =
@@ -261,12 +266,13 @@ static chorus_status grow_chunks(struct ch_data *data)
     return CHORUS_OK;
 }
 
-/* What was created is this PE's part. Only the mappings keep it. */
-static chorus_status share_and_release(struct ch_data *data, struct ch_chunk *chunk,
-                                       chorus_status created, const struct offer *mine,
-                                       bool by_fabric)
+/* As map_with_multicast; then release what this PE created or retained (`mine`): only the
+ * mappings keep the memory allocated. */
+static chorus_status map_and_release(struct ch_data *data, struct ch_chunk *chunk,
+                                     chorus_status created, const struct offer *mine,
+                                     bool by_fabric)
 {
-    const chorus_status st = share_with_multicast(data, chunk, created, mine, by_fabric);
+    const chorus_status st = map_with_multicast(data, chunk, created, mine, by_fabric);
 
     if (created == CHORUS_OK) {
         ch_device_release(data->device, mine->handle);
@@ -275,6 +281,7 @@ static chorus_status share_and_release(struct ch_data *data, struct ch_chunk *ch
     return st;
 }
 
+/* An offer without memory, and without a descriptor. */
 static struct offer no_offer(void)
 {
     struct offer none;
@@ -293,12 +300,12 @@ chorus_status ch_data_add_chunk(struct ch_data *data, size_t lo, size_t hi)
     if (created == CHORUS_OK)
         created =
             ch_device_create(data->device, hi - lo, data->by_fabric, &mine.handle, &mine.pass);
-    CH_TRY(share_and_release(data, &chunk, created, &mine, data->by_fabric));
+    CH_TRY(map_and_release(data, &chunk, created, &mine, data->by_fabric));
     data->chunks[data->n_chunks++] = chunk;
     return CHORUS_OK;
 }
 
-/* The one that begins at lo; null: none does. */
+/* The chunk that begins at lo; null: none does. */
 static struct ch_chunk *chunk_at(const struct ch_data *data, size_t lo)
 {
     for (size_t i = 0; i < data->n_chunks; i++)
@@ -314,7 +321,7 @@ chorus_status ch_data_adopt(struct ch_data *data, size_t lo, size_t hi, void *ad
 
     if (taken == CHORUS_OK)
         taken = ch_device_retain(data->device, addr, hi - lo, &offer.handle, &offer.pass);
-    CH_TRY(share_and_release(data, &chunk, taken, &offer, false));
+    CH_TRY(map_and_release(data, &chunk, taken, &offer, false));
     if (there == NULL) there = &data->chunks[data->n_chunks++];
     *there = chunk;
     return CHORUS_OK;

@@ -67,7 +67,8 @@ static void compute_layout(struct ch_data *data, const struct ch_options *option
                  data->granule_bytes);
 }
 
-/* A range for a segment, and the aligned address in it at which the segment begins. */
+/* Reserve a range for a segment. *base_out: the aligned address in it at which the segment
+ * begins. */
 static chorus_status reserve_one(const struct ch_data *data, char **reserved_out,
                                  char **base_out)
 {
@@ -76,6 +77,7 @@ static chorus_status reserve_one(const struct ch_data *data, char **reserved_out
     return CHORUS_OK;
 }
 
+/* Reserve a range for each PE's segment and, with multicast, one for all of them. */
 static chorus_status reserve(struct ch_data *data)
 {
     for (uint32_t pe = 0; pe < data->n; pe++)
@@ -112,7 +114,8 @@ static bool offers_fabric(const struct ch_data *data, const struct ch_options *o
     return false;
 }
 
-/* Do all PEs offer fabric handles? Otherwise *without_out is the first PE that does not. */
+/* Vote on this PE's status and on fabric handles. *without_out: the first PE that does not
+ * offer them; n: all do. */
 static chorus_status vote_on_fabric(const struct ch_data *data, chorus_status mine, bool offers,
                                     uint32_t *without_out)
 {
@@ -152,7 +155,8 @@ static chorus_status agree_on_start(struct ch_data *data, const struct ch_option
     return CHORUS_OK;
 }
 
-static chorus_status allocate(struct ch_data *data, const struct ch_data_peer *peers)
+/* Allocate the arrays by PE, and set is_here. */
+static chorus_status allocate_arrays(struct ch_data *data, const struct ch_data_peer *peers)
 {
     data->is_here = calloc(data->n, sizeof(*data->is_here));
     data->reserved = calloc(data->n, sizeof(*data->reserved));
@@ -179,7 +183,7 @@ chorus_status ch_data_open(struct ch_boot *boot, const struct ch_options *option
     (void)pthread_mutex_init(&data->sync_lock, NULL);
     data->has_multicast = ch_multicast_is_possible(peers, data->n);
     compute_layout(data, options, peers);
-    st = allocate(data, peers);
+    st = allocate_arrays(data, peers);
     if (st == CHORUS_OK) st = create_local_parts(data, peers, own.door);
     CH_TRY_GOTO(st, agree_on_start(data, options, st), out_close);
     CH_TRY_GOTO(st, ch_data_add_chunk(data, 0, data->sync_bytes), out_close);
@@ -192,6 +196,7 @@ out_close:
     return st;
 }
 
+/* Unmap all chunks here, with their multicast objects. */
 static void unmap_chunks(struct ch_data *data)
 {
     for (size_t i = 0; i < data->n_chunks; i++) {

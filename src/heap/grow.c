@@ -36,6 +36,7 @@ chorus_status ch_heap_no_room(const struct ch_heap *heap, size_t bytes_asked, co
                    why);
 }
 
+/* ERR_ARG if two PEs demand different sizes. */
 static chorus_status compare_demands(const struct demand *all, uint32_t n)
 {
     for (uint32_t pe = 1; pe < n; pe++)
@@ -49,7 +50,8 @@ static chorus_status compare_demands(const struct demand *all, uint32_t n)
     return CHORUS_OK;
 }
 
-/* Does every PE have the memory? Then `all` contains the answers of all PEs. */
+/* OK on all PEs if has_it is OK on each, and all demand the same size; `all` then contains the
+ * demands of all PEs. */
 static chorus_status vote_on_growth(struct ch_heap *heap, const struct demand *mine,
                                     chorus_status has_it, struct demand *all)
 {
@@ -59,6 +61,7 @@ static chorus_status vote_on_growth(struct ch_heap *heap, const struct demand *m
     return compare_demands(all, heap->n);
 }
 
+/* Number of PEs of the job on this host. */
 static uint32_t count_near(const struct ch_heap *heap)
 {
     uint32_t n = 0;
@@ -68,8 +71,9 @@ static uint32_t count_near(const struct ch_heap *heap)
     return n;
 }
 
-/* All PEs of this host grow by the same size, so PEs with their own control group may get less
- * than they could. */
+/* ERR_NOMEM unless this host has `bytes` for each of its PEs, and this PE room for the data
+ * structures. All PEs of this host grow by the same size, so PEs with their own control group
+ * may get less than they could. */
 static chorus_status check_memory_left(struct ch_heap *heap, size_t bytes)
 {
     const uint32_t n = count_near(heap);
@@ -87,8 +91,8 @@ static chorus_status check_memory_left(struct ch_heap *heap, size_t bytes)
         n, bytes, memory.of, memory.bytes);
 }
 
-/* Grow by at least a step, so that small allocations seldom communicate, and at most to the
- * reserved size. */
+/* The limit to which the heap grows if it needs `limit`: at least a step above `old`, so that
+ * small allocations seldom communicate, and at most the reserved size. */
 static size_t next_limit(const struct ch_heap *heap, size_t old, size_t limit)
 {
     const size_t most = heap->symmetric_bytes;
@@ -101,7 +105,8 @@ static size_t next_limit(const struct ch_heap *heap, size_t old, size_t limit)
     return next < most ? next : most;
 }
 
-/* Back [lo, hi) of this PE's symmetric part, for this PE and for peers that access it. */
+/* Back [lo, hi) of this PE's symmetric part, for this PE and for peers that access it, which
+ * need *key_out. */
 static chorus_status commit_own(const struct ch_heap *heap, size_t lo, size_t hi,
                                 uint64_t *key_out)
 {
@@ -120,6 +125,7 @@ static chorus_status commit_own(const struct ch_heap *heap, size_t lo, size_t hi
     return st;
 }
 
+/* Give the network the keys of all PEs for [lo, hi) of their symmetric parts. */
 static chorus_status add_peer_keys(const struct ch_heap *heap, size_t lo, size_t hi,
                                    const struct demand *all)
 {
@@ -151,6 +157,7 @@ static chorus_status commit_all(struct ch_heap *heap, size_t lo, size_t hi, stru
     return st == CHORUS_OK ? add_peer_keys(heap, lo, hi, all) : st;
 }
 
+/* Raise the limit to `next` on all PEs or on none. all: memory for the demands of all PEs. */
 static chorus_status grow_to(struct ch_heap *heap, size_t next, size_t bytes_asked,
                              struct demand *all)
 {
@@ -165,6 +172,7 @@ static chorus_status grow_to(struct ch_heap *heap, size_t next, size_t bytes_ask
     return CHORUS_OK;
 }
 
+/* As grow_to, with the memory for the demands. */
 static chorus_status grow(struct ch_heap *heap, size_t next, size_t bytes_asked)
 {
     struct demand *all = malloc(heap->n * sizeof(*all));
@@ -189,7 +197,8 @@ chorus_status ch_heap_grow(struct ch_heap *heap, size_t limit, size_t bytes_aske
     return ch_heap_no_room(heap, bytes_asked, why);
 }
 
-/* Memory of the program at [lo, lo + bytes), where nothing is mapped, on all PEs or on none. */
+/* Make memory of the program at addr the object at [lo, lo + bytes), where nothing is mapped,
+ * on all PEs or on none. */
 static chorus_status adopt_at(struct ch_heap *heap, size_t lo, size_t bytes, void *addr,
                               struct demand *all)
 {
@@ -213,7 +222,7 @@ static chorus_status adopt_at(struct ch_heap *heap, size_t lo, size_t bytes, voi
 chorus_status ch_heap_adopt(struct ch_heap *heap, void *addr, size_t bytes, void **object_out)
 {
     struct demand *all = malloc(heap->n * sizeof(*all));
-    size_t lo = heap->arena.limit, at;
+    size_t lo = heap->arena.limit, at; /* unless the place of a disowned object fits */
     chorus_status st;
 
     if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to ask %u PEs", heap->n);

@@ -7,8 +7,8 @@
 
 /* ---- the symmetric part ---- */
 
-/* The request exceeds the limit of the heap; to raise the limit only helps if there is
- * memory. */
+/* Fail with ERR_NOMEM: the request exceeds the limit of the heap. To raise the limit only helps
+ * if there is memory. */
 static chorus_status fail_over_limit(const struct ch_heap *heap, size_t bytes)
 {
     struct ch_memory memory;
@@ -45,7 +45,7 @@ chorus_status ch_heap_alloc(struct ch_heap *heap, size_t align, size_t bytes, vo
     return CHORUS_OK;
 }
 
-/* Is ptr an allocated block? Then sets its offset and size. */
+/* Find the block that begins at ptr; an error says why none does. */
 static chorus_status find_block(const struct ch_heap *heap, const void *ptr, size_t *offset_out,
                                 size_t *bytes_out)
 {
@@ -117,6 +117,7 @@ chorus_status ch_heap_free(struct ch_heap *heap, void *ptr)
     return CHORUS_OK;
 }
 
+/* Copy within this PE's objects, on the GPU or in host memory. */
 static chorus_status copy_data(const struct ch_heap *heap, void *dst, const void *src,
                                size_t bytes)
 {
@@ -199,6 +200,8 @@ static chorus_status grow_local(struct ch_heap *heap, size_t limit, size_t bytes
     return CHORUS_OK;
 }
 
+/* Allocate in the local part at an offset that is not below `from`. The caller has locked
+ * it. */
 static chorus_status alloc_locked(struct ch_heap *heap, size_t from, size_t bytes,
                                   size_t *offset_out)
 {
@@ -214,6 +217,7 @@ static chorus_status alloc_locked(struct ch_heap *heap, size_t from, size_t byte
     return CHORUS_OK;
 }
 
+/* Allocate zeroed memory in the local part, at an offset that is not below `from`. */
 static chorus_status alloc_from(struct ch_heap *heap, size_t from, size_t bytes, void **ptr_out)
 {
     const struct ch_segment *const own = &heap->segments[heap->me];

@@ -79,23 +79,26 @@ void ch_heap_set_registration(struct ch_heap *heap,
  */
 CH_MUST_CHECK chorus_status ch_heap_alloc(struct ch_heap *heap, size_t align, size_t bytes,
                                           void **ptr_out);
-/* Keeps the contents up to the smaller of both sizes; null ptr allocates; bytes 0 frees and
- * returns null. */
+/* Resize the block at ptr in place, or move it. Keeps the contents up to the smaller of both
+ * sizes; null ptr allocates; bytes 0 frees and returns null. Collective. */
 CH_MUST_CHECK chorus_status ch_heap_realloc(struct ch_heap *heap, void *ptr, size_t bytes,
                                             void **ptr_out);
 /*
- * Of a heap on GPUs: memory that the program has mapped on the GPU, whole granules, becomes an
- * object at the end of the heap, too, until it is disowned. The addresses of what was disowned
- * serve only memory of as many bytes. Collective; disown is not, but no PE uses the object
- * then. As ch_device_retain; ERR_NOMEM, ERR_ARG if PEs differ in bytes.
+ * Make memory of the program an object of a heap on GPUs, too, until it is disowned. The
+ * program has mapped it on the GPU at addr: bytes, whole granules. The object is at the end of
+ * the heap, or at the addresses of a disowned one, which serve only memory of as many bytes.
+ * Collective; disown is not, but no PE uses the object then. Errors as ch_device_retain;
+ * ERR_NOMEM; ERR_ARG if PEs differ in bytes.
  */
 CH_MUST_CHECK chorus_status ch_heap_adopt(struct ch_heap *heap, void *addr, size_t bytes,
                                           void **object_out);
 void ch_heap_disown(struct ch_heap *heap, const void *object);
+/* The size of which adopted memory is a multiple, in bytes. Only of a heap on GPUs. */
 size_t ch_heap_granule_bytes(const struct ch_heap *heap);
 
-/* Null is a no-op. ERR_NOT_SYMMETRIC: outside the heap; ERR_ARG: not the start of a block
- * (an inner pointer, or freed already). The heap is then as it was. */
+/* Free the block that begins at ptr; collective. Null is a no-op. ERR_NOT_SYMMETRIC: outside
+ * the heap; ERR_ARG: not the start of a block (an inner pointer, or freed already). The heap is
+ * then as it was. */
 CH_MUST_CHECK chorus_status ch_heap_free(struct ch_heap *heap, void *ptr);
 
 /* Allocate in the local part: only on this PE, from any of its threads; zeroed, aligned to two
@@ -109,11 +112,11 @@ void ch_heap_local_free(struct ch_heap *heap, void *ptr); /* null is a no-op */
 CH_MUST_CHECK chorus_status ch_heap_sync_alloc(struct ch_heap *heap, size_t bytes,
                                                void **ptr_out);
 void ch_heap_sync_free(struct ch_heap *heap, void *ptr); /* null is a no-op */
-/* The same at the lowest free offset that is not below `from`, with pages on a host: PEs that
- * try one offset after another find one that is free on all of them. ch_heap_sync_offset
- * returns that of a block. */
+/* Allocate sync memory at the lowest free offset that is not below `from`, with pages on a
+ * host: PEs that try one offset after another find one that is free on all of them. */
 CH_MUST_CHECK chorus_status ch_heap_sync_alloc_from(struct ch_heap *heap, size_t from,
                                                     size_t bytes, void **ptr_out);
+/* The offset of a block of sync memory, in the sense of `from`. */
 size_t ch_heap_sync_offset(const struct ch_heap *heap, const void *ptr);
 
 /* Fill symmetric memory of this PE with zeros. */
@@ -152,6 +155,7 @@ static inline size_t ch_heap_offset(const struct ch_heap *heap, const void *ptr)
     return (uintptr_t)ptr - (uintptr_t)extent->symmetric;
 }
 
+/* This PE's number in the job, and the number of PEs of the job. */
 uint32_t ch_heap_me(const struct ch_heap *heap);
 uint32_t ch_heap_n_pes(const struct ch_heap *heap);
 
@@ -161,7 +165,8 @@ char *ch_heap_base_at_owner(const struct ch_heap *heap, uint32_t pe);
  * mapped. Any local address of this PE's segment plus (base of pe - base of me) is the same
  * offset on pe. */
 char *ch_heap_base(const struct ch_heap *heap, uint32_t pe);
-/* The same for the data side; the CPU may access it only if ch_heap_device is null. */
+/* The address at which PE pe's data side is mapped here; the CPU may access it only if
+ * ch_heap_device is null. */
 char *ch_heap_data_base(const struct ch_heap *heap, uint32_t pe);
 
 /* The distance from an address of this PE's data side to the address of the same offset on all
@@ -177,13 +182,16 @@ const char *ch_heap_gpu_name(const struct ch_heap *heap);
 /* This PE's doorbell at the address for kernels on that GPU; null without one. */
 struct ch_door *ch_heap_door_on_device(const struct ch_heap *heap);
 
+/* The doorbell of a PE, which is mapped. */
 struct ch_door *ch_heap_door(const struct ch_heap *heap, uint32_t pe);
 /* The record of a PE's calls; null if the PE is not mapped. */
 struct ch_record *ch_heap_record(const struct ch_heap *heap, uint32_t pe);
 /* The address at which PE pe itself has its record. */
 char *ch_heap_record_at_owner(const struct ch_heap *heap, uint32_t pe);
+/* Is PE pe's segment mapped here? */
 bool ch_heap_is_mapped(const struct ch_heap *heap, uint32_t pe);
 
+/* Return the sizes of the heap as they are now. */
 void ch_heap_info_get(const struct ch_heap *heap, struct ch_heap_info *out);
 
 /* Check the invariants of all data structures; ERR_STATE with a message at the first

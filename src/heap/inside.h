@@ -62,22 +62,25 @@ void ch_arena_grow(struct ch_arena *a, size_t limit);
  * ch_arena_limit_for, reserve, and call again.
  */
 bool ch_arena_alloc(struct ch_arena *a, size_t align, size_t bytes, size_t *offset_out);
-/* The same at the lowest offset that fits and is not below `from`. */
+/* As ch_arena_alloc, at the lowest offset that fits and is not below `from`. */
 bool ch_arena_alloc_from(struct ch_arena *a, size_t from, size_t align, size_t bytes,
                          size_t *offset_out);
-/* The last so many bytes below the limit, a multiple of the granule, all of them free. After
- * ch_arena_reserve. */
+/* Allocate the last `bytes` bytes below the limit, a multiple of the granule, all of them free.
+ * After ch_arena_reserve. */
 void ch_arena_use_last(struct ch_arena *a, size_t bytes);
+/* The lowest limit with which ch_arena_alloc_from finds a block that fits. */
 size_t ch_arena_limit_for(const struct ch_arena *a, size_t from, size_t align, size_t bytes);
 
-/* The kind of an offset below limit. In all cases *start_out and *bytes_out describe the block
- * that contains it. */
+/* What an offset below limit is: the start of a block in use, inside one, or free. */
 enum ch_arena_place { CH_PLACE_BLOCK, CH_PLACE_INNER, CH_PLACE_FREE };
+/* What is `offset`? In all cases *start_out and *bytes_out describe the block, in use or free,
+ * that contains it. */
 enum ch_arena_place ch_arena_find(const struct ch_arena *a, size_t offset, size_t *start_out,
                                   size_t *bytes_out);
 
-/* offset must be a CH_PLACE_BLOCK. Resizes in place; false if that is not possible. */
+/* Free the block that begins at offset, a CH_PLACE_BLOCK. */
 void ch_arena_free(struct ch_arena *a, size_t offset);
+/* Resize such a block in place to `bytes`; false if that is not possible. */
 bool ch_arena_resize(struct ch_arena *a, size_t offset, size_t bytes);
 
 /* The size of the largest free block if the limit were raised to `ceiling`. */
@@ -94,8 +97,8 @@ CH_MUST_CHECK chorus_status ch_arena_check(const struct ch_arena *a);
  *
  *     | sync part: sync memory of teams | symmetric part: user's objects |
  *
- * Memory is added in chunks, each created by its PE and mapped by all: one for the sync part,
- * whose size is fixed, then one for each growth of the symmetric part.
+ * Memory is added in chunks (not those of messages), each created by its PE and mapped by all:
+ * one for the sync part, whose size is fixed, then one for each growth of the symmetric part.
  */
 
 /* Bytes [lo, hi) of every segment, created together. */
@@ -147,8 +150,8 @@ struct ch_data_own {
     int fd;
 };
 
-/* Collective over the job; opens on all PEs or on none, with a message that names the PE that
- * failed. */
+/* Open the data side on GPUs. Collective over the job; opens on all PEs or on none, with a
+ * message that names the PE that failed. */
 CH_MUST_CHECK chorus_status ch_data_open(struct ch_boot *boot, const struct ch_options *options,
                                          const struct ch_data_peer *peers,
                                          struct ch_data_own own, struct ch_data **data_out);
@@ -164,17 +167,18 @@ CH_MUST_CHECK chorus_status ch_data_vote(const struct ch_data *data, chorus_stat
 /* Create the next chunk of every segment, its bytes [lo, hi): on all PEs or on none.
  * Collective. Afterwards only the mappings keep its memory allocated. */
 CH_MUST_CHECK chorus_status ch_data_add_chunk(struct ch_data *data, size_t lo, size_t hi);
-/* The same with memory that the program has mapped at addr. */
+/* As ch_data_add_chunk, with memory that the program has mapped at addr; [lo, hi) is an empty
+ * chunk or follows the last one. */
 CH_MUST_CHECK chorus_status ch_data_adopt(struct ch_data *data, size_t lo, size_t hi,
                                           void *addr);
-/* Undo it. Not collective. */
+/* Unmap the adopted chunk that begins at lo; it is then empty. Not collective. */
 void ch_data_disown(struct ch_data *data, size_t lo);
-/* Where memory of so many bytes was given back; false: nowhere. */
+/* Find an empty chunk of `bytes`, which begins at *lo_out; false: there is none. */
 bool ch_data_find_empty(const struct ch_data *data, size_t bytes, size_t *lo_out);
 /* Unmap these bytes of the first n PEs' segments. Not collective. */
 void ch_data_unmap(const struct ch_data *data, uint32_t n, size_t lo, size_t hi);
 
-/* See heap.h. */
+/* Allocate and free in the sync part, as ch_heap_sync_alloc_from and ch_heap_sync_free. */
 CH_MUST_CHECK chorus_status ch_data_sync_alloc(struct ch_data *data, size_t from, size_t bytes,
                                                void **ptr_out);
 void ch_data_sync_free(struct ch_data *data, void *ptr);
@@ -190,7 +194,7 @@ void ch_data_sync_free(struct ch_data *data, void *ptr);
 /* Does every PE request multicast, on a device that supports it and that no other PE uses? */
 bool ch_multicast_is_possible(const struct ch_data_peer *peers, uint32_t n);
 
-/* Remove the object of this chunk from this PE. */
+/* Unmap the chunk's multicast object on this PE, and release it. */
 void ch_multicast_undo(const struct ch_data *data, const struct ch_chunk *chunk);
 
 /* ---- the state of a heap ---- */
@@ -216,11 +220,13 @@ struct ch_heap {
  * granularity. */
 #define CH_HEAP_PAGE_BYTES ((size_t)65536)
 
-/* Raise the symmetric part's limit to at least `limit`, on all PEs or on none. Collective. */
+/* Raise the symmetric part's limit to at least `limit`, on all PEs or on none; if it has that
+ * limit, only make room in the data structures. bytes_asked: what the program requested, for
+ * the vote and for messages. Collective. */
 CH_MUST_CHECK chorus_status ch_heap_grow(struct ch_heap *heap, size_t limit,
                                          size_t bytes_asked);
 
-/* Reports the message of every ERR_NOMEM. */
+/* Fail with ERR_NOMEM; the message has bytes_asked, the free and largest sizes, and `why`. */
 chorus_status ch_heap_no_room(const struct ch_heap *heap, size_t bytes_asked, const char *why);
 
 #endif /* CH_HEAP_INSIDE_H */

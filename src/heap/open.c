@@ -33,6 +33,7 @@ static bool wants_multicast(const struct ch_options *options)
     return no == NULL;
 }
 
+/* What this PE publishes first. */
 static struct greeting greeting_of(const struct ch_heap *heap)
 {
     struct stat space = {0};
@@ -51,6 +52,7 @@ static bool same_process(const struct greeting *a, const struct greeting *b)
     return a->pid == b->pid && a->pid_space == b->pid_space;
 }
 
+/* ERR_ARG if the heap may not grow to the same size on all PEs. */
 static chorus_status check_greetings(const struct ch_heap *heap, const struct greeting *all)
 {
     for (uint32_t pe = 1; pe < heap->n; pe++)
@@ -64,8 +66,8 @@ static chorus_status check_greetings(const struct ch_heap *heap, const struct gr
     return CHORUS_OK;
 }
 
-/* The segments of PEs of this process are used directly; descriptors are exchanged only if
- * there are other processes, and only within each host. */
+/* Map the segments of the PEs of this host. Those of PEs of this process are used directly;
+ * descriptors are exchanged only if there are other processes, and only within each host. */
 static chorus_status connect_peers(struct ch_heap *heap, const struct greeting *all)
 {
     struct ch_boot *const boot = heap->boot;
@@ -129,8 +131,9 @@ static chorus_status find_devices(const struct ch_heap *heap, const struct ch_op
     return CHORUS_OK;
 }
 
-/* Kernels of PEs wait for each other. CUDA time-slices those of several processes; within one
- * process it may delay a kernel until another has ended, whatever their streams. */
+/* ERR_UNSUPPORTED if two PEs of one process use the same GPU. Kernels of PEs wait for each
+ * other. CUDA time-slices those of several processes; within one process it may delay a kernel
+ * until another has ended, whatever their streams. */
 static chorus_status check_sharing(const struct greeting *all, const struct ch_data_peer *peers,
                                    uint32_t n)
 {
@@ -147,7 +150,7 @@ static chorus_status check_sharing(const struct greeting *all, const struct ch_d
     return CHORUS_OK;
 }
 
-/* CHORUS_OK on all PEs, or the failure of one. */
+/* Place the objects on GPUs: CHORUS_OK on all PEs, or the failure of one. */
 static chorus_status open_data(struct ch_heap *heap, const struct ch_options *options,
                                const struct greeting *all, const struct ch_data_peer *peers)
 {
@@ -160,13 +163,14 @@ static chorus_status open_data(struct ch_heap *heap, const struct ch_options *op
     return CHORUS_OK;
 }
 
-/* May the heap be in host memory instead? */
+/* May the heap be in host memory, as placing it on GPUs has failed with `st`? */
 static bool may_use_host_memory(chorus_status st, const struct ch_options *options)
 {
     return options->heap == CHORUS_HEAP_auto && st != CHORUS_ERR_ABORTED &&
            st != CHORUS_ERR_TIMEOUT;
 }
 
+/* Place the objects on GPUs. OK also if that fails and they may be in host memory. */
 static chorus_status use_gpus(struct ch_heap *heap, const struct ch_options *options,
                               const struct greeting *all, struct ch_data_peer *peers)
 {
@@ -185,7 +189,7 @@ static chorus_status use_gpus(struct ch_heap *heap, const struct ch_options *opt
     return CHORUS_OK;
 }
 
-/* The heap is on GPUs if the options request it or, with auto, if that works on every PE;
+/* Place the heap on GPUs if the options request it or, with auto, if that works on every PE;
  * otherwise it is in the segments. */
 static chorus_status place_objects(struct ch_heap *heap, const struct ch_options *options,
                                    const struct greeting *all)
@@ -201,7 +205,8 @@ static chorus_status place_objects(struct ch_heap *heap, const struct ch_options
     return st;
 }
 
-static chorus_status exchange_greetings(struct ch_heap *heap, const struct ch_options *options)
+/* Create this PE's parts, exchange greetings, map the peers and place the objects. */
+static chorus_status open_with_peers(struct ch_heap *heap, const struct ch_options *options)
 {
     struct greeting mine, *all = malloc(heap->n * sizeof(*all));
     struct ch_vote greet = {"heap", CHORUS_OK, &mine, sizeof(mine)},
@@ -246,7 +251,7 @@ chorus_status ch_heap_open(struct ch_boot *boot, const struct ch_options *option
     heap->segments = calloc(boot->n, sizeof(*heap->segments));
     heap->homes = calloc(boot->n, sizeof(*heap->homes));
     st = heap->segments != NULL && heap->homes != NULL
-             ? exchange_greetings(heap, options)
+             ? open_with_peers(heap, options)
              : CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", boot->n);
     if (st != CHORUS_OK) {
         ch_heap_close(heap);

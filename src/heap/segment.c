@@ -36,6 +36,7 @@ static uint64_t subtract_spare(uint64_t limit, uint64_t has)
     return has > limit / SPARE_PARTS ? has - limit / SPARE_PARTS : 0;
 }
 
+/* Bytes that may be allocated on the machine; UINT64_MAX: not known. */
 static uint64_t left_of_machine(const char *root)
 {
     char path[CH_CGROUP_BYTES];
@@ -48,8 +49,8 @@ static uint64_t left_of_machine(const char *root)
     return subtract_spare(total_kib * 1024, has_kib * 1024);
 }
 
-/* Pages that the system would drop from its file cache first; shared memory is not among
- * them. */
+/* Bytes of pages that the system would drop from its file cache first; shared memory is not
+ * among them. */
 static uint64_t cached_bytes_of(const struct ch_cgroup *group)
 {
     uint64_t inactive = 0, active = 0;
@@ -62,6 +63,7 @@ static uint64_t cached_bytes_of(const struct ch_cgroup *group)
     return inactive + active;
 }
 
+/* Bytes that may be allocated in a control group; UINT64_MAX: it has no limit. */
 static uint64_t left_of_group(const struct ch_cgroup *group)
 {
     uint64_t limit, used, cached;
@@ -146,8 +148,8 @@ void ch_layout_init(struct ch_layout *layout, size_t symmetric_bytes, size_t syn
     layout->n_pes = n_pes;
 }
 
-/* A range of addresses in which the first segment's symmetric part is aligned: reserve more,
- * and keep the aligned range. */
+/* Reserve a range of addresses in which the first segment's symmetric part is aligned; null:
+ * there is none. It reserves more, and keeps the aligned range. */
 static char *reserve(const struct ch_layout *layout, size_t align, size_t bytes)
 {
     const size_t span = bytes + align;
@@ -163,12 +165,14 @@ static char *reserve(const struct ch_layout *layout, size_t align, size_t bytes)
     return all + before;
 }
 
+/* Map a whole segment at base from its descriptor; false: errno is set. */
 static bool map_at(const struct ch_layout *layout, char *base, int fd)
 {
     return mmap(base, layout->total_bytes, PROT_READ | PROT_WRITE,
                 MAP_SHARED | MAP_FIXED | MAP_NORESERVE, fd, 0) != MAP_FAILED;
 }
 
+/* Fail with ERR_SYSTEM: a segment cannot be mapped, for the reason in errno. */
 static chorus_status fail_without_addresses(const struct ch_layout *layout)
 {
     const int error = errno;
@@ -222,6 +226,7 @@ chorus_status ch_segments_map(const struct ch_layout *layout, const int *fds, ui
     return CHORUS_OK;
 }
 
+/* Map this PE's own segment at an aligned address. *segment_out then owns fd. */
 static chorus_status map_own(const struct ch_layout *layout, int fd,
                              struct ch_segment *segment_out)
 {

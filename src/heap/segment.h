@@ -36,16 +36,17 @@ struct ch_segment {
                       unmaps it */
 };
 
-/* symmetric_bytes is the requested size: CHORUS_HEAP_MAX, or 0 for the machine's memory;
- * sync_bytes, for the local part, is CHORUS_SYNC_MAX. */
+/* Compute the layout of a job's segments. symmetric_bytes is the requested size:
+ * CHORUS_HEAP_MAX, or 0 for the machine's memory; sync_bytes, for the local part, is
+ * CHORUS_SYNC_MAX. */
 void ch_layout_init(struct ch_layout *layout, size_t symmetric_bytes, size_t sync_bytes,
                     uint32_t n_pes);
 
 /* Create this PE's own segment: its doorbell is committed and zero. `users` PEs of this process
- * will close the mapping: this one and those that share it. ch_segment_drop_users corrects a
- * number that is too large. */
+ * will close the mapping: this one and those that share it. */
 CH_MUST_CHECK chorus_status ch_segment_create(const struct ch_layout *layout, uint32_t users,
                                               struct ch_segment *segment_out);
+/* Subtract `users` from the number of PEs that will close the mapping, which was too large. */
 void ch_segment_drop_users(const struct ch_segment *segment, uint32_t users);
 
 /* Use the mapping of a peer in the same process, at its address; this PE is one of the peer's
@@ -61,6 +62,7 @@ void ch_segment_close(struct ch_segment *segment); /* undoes all three; zeroed i
 
 /* Back [lo, hi) of this PE's segment with memory, or none of it. Returns 0 or an errno. */
 int ch_segment_commit(const struct ch_segment *segment, size_t lo, size_t hi);
+/* Give the pages of [lo, hi) of this PE's segment back to the system. */
 void ch_segment_decommit(const struct ch_segment *segment, size_t lo, size_t hi);
 
 /* Allow the use of everything below `hi`: pages are allocated when they are first stored to.

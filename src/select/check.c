@@ -16,8 +16,8 @@
 
 /* --- the requests of a table -------------------------------------------------------------- */
 
-/* Operators that a request of this collective and type can have; none if the collective does
- * not support the type. */
+/* Operators, a bit each, that a request of this collective and type can have; 0 if the
+ * collective does not support the type. */
 static uint32_t ops_of(chorus_coll coll, chorus_type type)
 {
     uint32_t ops = 0;
@@ -89,6 +89,7 @@ static struct ch_space space_of(chorus_coll coll, chorus_type type,
     return space;
 }
 
+/* Does the box contain no request? */
 static bool is_empty(const struct ch_box *box)
 {
     for (int r = 0; r < CH_BOX_RANGES; r++)
@@ -98,7 +99,7 @@ static bool is_empty(const struct ch_box *box)
     return false;
 }
 
-/* The spaces of a collective; returns their number. */
+/* List the spaces of a collective; returns their number. */
 static size_t spaces_of(chorus_coll coll, const struct ch_rule *serves,
                         struct ch_space spaces[])
 {
@@ -142,6 +143,7 @@ static void number_words(struct word words[], size_t n, int side, struct ch_box 
     }
 }
 
+/* Number the words of machine, and those of gpu, of all rules. words: room for one of each. */
 static void number_all_words(const struct ch_table *table, struct word words[],
                              struct ch_box boxes[])
 {
@@ -228,6 +230,7 @@ uint32_t ch_box_partial(const struct ch_box *box, const struct ch_box *cell)
 
 /* --- the checks --------------------------------------------------------------------------- */
 
+/* Are both texts given, and different? */
 static bool differ_if_given(const char *a, const char *b)
 {
     return a != NULL && b != NULL && strcmp(a, b) != 0;
@@ -261,6 +264,7 @@ static bool covers_rule(const struct ch_boxes *b, size_t by, size_t i)
     return true;
 }
 
+/* Fail with ERR_TABLE at the place of a rule. */
 static chorus_status refuse_rule(const struct ch_table *table, const struct ch_rule *rule,
                                  const char *what, const char *expected)
 {
@@ -268,7 +272,8 @@ static chorus_status refuse_rule(const struct ch_table *table, const struct ch_r
                    rule->column, what, expected);
 }
 
-/* Reports rule i, which no request can reach because of earlier rules. */
+/* Fail with ERR_TABLE because of rule i, which no request can reach because of earlier
+ * rules. */
 static chorus_status refuse_unreached(const struct ch_boxes *b, size_t i)
 {
     const struct ch_rule *rules = b->table->rules;
@@ -285,6 +290,7 @@ static chorus_status refuse_unreached(const struct ch_boxes *b, size_t i)
                        "a rule that some request is left for: remove it or move it up");
 }
 
+/* ERR_TABLE if no request can reach one of the rules. */
 static chorus_status check_reach(const struct ch_boxes *b)
 {
     const size_t n_rules = b->table->n_rules;
@@ -302,7 +308,7 @@ static chorus_status check_reach(const struct ch_boxes *b)
     return CHORUS_OK;
 }
 
-/* The last rule of a collective must cover all requests. */
+/* ERR_TABLE if the last rule of a collective does not cover all requests. */
 static chorus_status check_last(const struct ch_boxes *b, chorus_coll coll)
 {
     const struct ch_table *table = b->table;

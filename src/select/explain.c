@@ -20,7 +20,7 @@ static enum ch_cell cell_of(enum ch_proto proto)
                                      : CH_CELL_simple;
 }
 
-/* The values for the formulas of the plan's algorithm, except those of the hosts. */
+/* Set the values for the formulas of the plan's algorithm, except those of the hosts. */
 static void fill_shape(const struct ch_request *request, const struct ch_plan *plan,
                        struct ch_shape *shape_out)
 {
@@ -51,8 +51,8 @@ static void fill_shape(const struct ch_request *request, const struct ch_plan *p
     if (message > shape_out->b) shape_out->c = (message + shape_out->b - 1) / shape_out->b;
 }
 
-/* The PEs of a request in blocks, one for each host, as equal as possible. Null if they are too
- * many; else memory that *nodes_out uses, to be freed. */
+/* Distribute the PEs of a request in blocks, one for each host, as equal as possible. Returns
+ * null if they are too many; else memory that *nodes_out uses, to be freed. */
 static uint32_t *make_host_map(const struct ch_request *request, struct ch_nodes *nodes_out)
 {
     const uint32_t n = request->pes, count = request->nodes < n ? request->nodes : n;
@@ -65,7 +65,7 @@ static uint32_t *make_host_map(const struct ch_request *request, struct ch_nodes
     return words;
 }
 
-/* A line of a table, numbered from 1, without the marks of a list item. */
+/* Write a line of a table, numbered from 1, without the marks of a list item. */
 static void write_line(const struct ch_table *table, uint32_t line, FILE *out)
 {
     const char *at = table->text, *end = table->text + table->bytes;
@@ -98,8 +98,8 @@ static void write_request(const struct ch_request *r, FILE *out)
                   *r->gpu == '\0' ? "" : ", gpu ", r->gpu);
 }
 
-/* The rules of a table that was measured on another GPU are still used, until there are
- * measurements on this one. */
+/* Write on which GPU the table was measured, if that is another one. Its rules are still used,
+ * until there are measurements on this one. */
 static void write_gpu(const struct ch_table *table, const struct ch_request *request, FILE *out)
 {
     if (table->gpu == NULL || strcmp(table->gpu, request->gpu) == 0) return;
@@ -108,8 +108,8 @@ static void write_gpu(const struct ch_table *table, const struct ch_request *req
     (void)fprintf(out, "\n");
 }
 
-/* For an algorithm on two levels, the formulas are evaluated for a typical distribution of the
- * PEs. */
+/* Write the formulas of the algorithm with their values. For an algorithm on two levels, they
+ * are evaluated for a typical distribution of the PEs. */
 static void write_formulas(const struct ch_request *request, const struct ch_plan *plan,
                            FILE *out)
 {
@@ -196,6 +196,7 @@ static void write_passed(const struct ch_select *s, const struct ch_request *req
     }
 }
 
+/* Write the request, its plan (null: none) and the rules that did not apply. */
 static void write_all(const struct ch_select *s, const struct ch_request *request,
                       const struct ch_plan *plan, FILE *out)
 {
@@ -215,7 +216,8 @@ chorus_status ch_select_explain(const struct ch_select *s, const struct ch_reque
     return status;
 }
 
-/* Requests that share a line of the log: the same rule, with bytes of the same magnitude. */
+/* A hash that is equal for requests that share a line of the log: the same rule, with bytes of
+ * the same magnitude. */
 static uint64_t shape_hash(const struct ch_request *r, const struct ch_plan *plan)
 {
     const uint64_t magnitude = r->bytes == 0 ? 0 : 64 - (uint64_t)__builtin_clzll(r->bytes);

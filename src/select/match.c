@@ -54,6 +54,7 @@ static bool is_in_range(struct ch_range range, uint64_t value)
     return value >= range.lo && (value < range.hi || range.hi == UINT64_MAX);
 }
 
+/* Is the word of a rule, null for any, that of the request? */
 static bool matches_word(const char *wanted, const char *found)
 {
     return wanted == NULL || strcmp(wanted, found) == 0;
@@ -74,7 +75,7 @@ enum ch_miss ch_rule_miss(const struct ch_rule *rule, const struct ch_request *r
     return CH_MISS_NONE;
 }
 
-/* A bound in the notation of tables: with the largest unit that divides it. */
+/* Write a bound in the notation of tables: with the largest unit that divides it. */
 static void bound_text(uint64_t value, char *out, size_t out_bytes)
 {
     static const char units[] = "\0KMG";
@@ -91,6 +92,7 @@ static void bound_text(uint64_t value, char *out, size_t out_bytes)
     (void)snprintf(out, out_bytes, "%" PRIu64 "%.1s", value, &units[unit]);
 }
 
+/* Write that a value is not in the range of a rule. */
 static void range_text(const char *what, uint64_t value, struct ch_range range,
                        struct ch_reason *why_out)
 {
@@ -101,6 +103,7 @@ static void range_text(const char *what, uint64_t value, struct ch_range range,
     ch_why_set(why_out, "%s %" PRIu64 " is not in %s..%s", what, value, lo, hi);
 }
 
+/* Write that `name` is not among the names that a rule accepts; names[i] is bit i of bits. */
 static void bits_text(const char *what, const char *name, uint32_t bits,
                       const char *const names[], size_t count, struct ch_reason *why_out)
 {

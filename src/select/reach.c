@@ -74,7 +74,7 @@ static void collect_rules(struct search *s, const struct entry from[], uint32_t 
 
 /* --- faces -------------------------------------------------------------------------------- */
 
-/* Determine which sides belong together. */
+/* Determine which sides of the cell belong together: its faces and its crowded sides. */
 static void find_faces(struct cell *cell)
 {
     uint32_t groups[CH_BOX_SIDES]; /* the rest of the sides */
@@ -106,7 +106,8 @@ static void find_faces(struct cell *cell)
     }
 }
 
-/* The next run of bits from *from_io on. */
+/* Find the next run of bits that are set, from bit *from_io on; then *from_io is the bit after
+ * it. False: there is none. */
 static bool next_bit_run(uint64_t set, unsigned *from_io, struct ch_range *out)
 {
     unsigned lo = *from_io, hi;
@@ -122,7 +123,7 @@ static bool next_bit_run(uint64_t set, unsigned *from_io, struct ch_range *out)
 }
 
 /* The range of a box on a side of the cell, as several ranges if it is a set; returns their
- * number. None for sides from CH_BOX_SIDES on. */
+ * number. A side from CH_BOX_SIDES on has one range, of one value. */
 static int ranges_of(const struct ch_box *box, const struct ch_box *cell, int side,
                      struct ch_range out[])
 {
@@ -160,8 +161,8 @@ static uint32_t add_tiles(const struct ch_box *box, const struct ch_box *cell, u
     return n;
 }
 
-/* The tiles of the rules on the face, and a last tile, of the cell, for the part that they
- * leave. */
+/* List the tiles of the rules on the face, and a last tile, of the cell, for the part that they
+ * leave. Returns their number; `tiles` null: only count them. */
 static uint32_t list_tiles(const struct search *s, const struct cell *cell, uint32_t face,
                            struct ch_tile tiles[])
 {
@@ -176,8 +177,8 @@ static uint32_t list_tiles(const struct search *s, const struct cell *cell, uint
     return add_tiles(&cell->box, &cell->box, face, cell->n, tiles, n);
 }
 
-/* Which rules are visible on a face? If nothing of the cell is left, *end_io becomes at most
- * the last visible rule. */
+/* Set shows[i] for each entry of the cell that is visible on a face. If nothing of the cell is
+ * left, *end_io becomes at most the last visible entry. */
 static chorus_status judge_face(struct search *s, const struct cell *cell, uint32_t face,
                                 bool shows[], uint32_t *end_io)
 {
@@ -199,6 +200,8 @@ static chorus_status judge_face(struct search *s, const struct cell *cell, uint3
     return status;
 }
 
+/* Does the rule end inside the cell on several sides, some of them crowded? Then it is on no
+ * face. */
 static bool is_crowded(const struct cell *cell, const struct entry *e)
 {
     return (e->partial & cell->crowded) != 0 && (e->partial & (e->partial - 1)) != 0;
@@ -234,8 +237,7 @@ static chorus_status judge_faces(struct search *s, struct cell *cell)
 
 /* --- other rules -------------------------------------------------------------------------- */
 
-/* The side on which most rules that are no slabs end inside the cell; -1 if all rules are
- * slabs. */
+/* The side on which most crowded rules end inside the cell; -1 if no rule is crowded. */
 static int busiest_side(const struct cell *cell)
 {
     size_t counts[CH_BOX_SIDES] = {0};
@@ -256,7 +258,8 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Divide a cell at the middle one of those bounds. */
+/* Divide a cell at the middle one of the bounds that crowded rules have on a side. halves: two
+ * copies of its box. */
 static chorus_status divide_range(const struct search *s, const struct cell *cell, int side,
                                   struct ch_box halves[2])
 {
@@ -280,7 +283,7 @@ static chorus_status divide_range(const struct search *s, const struct cell *cel
     return CHORUS_OK;
 }
 
-/* Divide a cell into the part that the first such rule has of a set, and the rest. */
+/* Divide a cell into the part that the first crowded rule has of a set, and the rest. */
 static void divide_set(const struct search *s, const struct cell *cell, int side,
                        struct ch_box halves[2])
 {
@@ -322,7 +325,7 @@ out_free:
 
 /* --- the whole ---------------------------------------------------------------------------- */
 
-/* The same for a collective, with its first n rules. */
+/* Find the rules of a collective that are used, among the first n rules of the table. */
 static chorus_status explore_coll(struct search *s, const struct ch_boxes *boxes, size_t n,
                                   chorus_coll coll)
 {

@@ -116,7 +116,7 @@ struct row {
     yaml_node_t *values[KEY_COUNT];
 };
 
-/* The text of a required key. */
+/* Find the text of a required key. expected: ends the message if it is absent or no word. */
 static chorus_status text_of(const struct row *row, int key, const char *expected,
                              const char **text_out)
 {
@@ -132,7 +132,7 @@ static chorus_status text_of(const struct row *row, int key, const char *expecte
     return CHORUS_OK;
 }
 
-/* A filter that is compared as text; null if the key is absent. */
+/* Read a filter that is compared as text; null if the key is absent. */
 static chorus_status read_word(const struct row *row, int key, const char *expected,
                                const char **word_out)
 {
@@ -140,7 +140,7 @@ static chorus_status read_word(const struct row *row, int key, const char *expec
     return row->values[key] == NULL ? CHORUS_OK : text_of(row, key, expected, word_out);
 }
 
-/* "lo..hi", or one number. */
+/* Read "lo..hi", or one number; false: the text is neither. */
 static bool parse_range(const char *text, struct ch_range *out)
 {
     const char *dots = strstr(text, "..");
@@ -161,7 +161,8 @@ static bool parse_range(const char *text, struct ch_range *out)
            (strcmp(dots + 2, "inf") == 0 || ch_number_bytes(dots + 2, 0, UINT64_MAX, &out->hi));
 }
 
-/* What is wrong with a text that is not a range: the upper bound if the lower one is valid. */
+/* The part of a text that makes it no range: the upper bound if the lower one is valid. lo:
+ * memory for the lower bound. */
 static const char *bad_bound(const char *text, char lo[32])
 {
     const char *dots = strstr(text, "..");
@@ -172,6 +173,7 @@ static const char *bad_bound(const char *text, char lo[32])
     return ch_number_bytes(lo, 0, UINT64_MAX, &value) ? dots + 2 : lo;
 }
 
+/* Read a range; all values if the key is absent. */
 static chorus_status read_range(const struct row *row, int key, struct ch_range *out)
 {
     const char *expected = "lo..hi or one number, such as 0..16K, 1M..inf or 8";
@@ -194,7 +196,7 @@ static chorus_status read_range(const struct row *row, int key, struct ch_range 
     return CHORUS_OK;
 }
 
-/* One name as a bit; names[i] is bit i. */
+/* Set the bit of one name; names[i] is bit i. */
 static chorus_status read_bit(const struct row *row, const char *kind, const yaml_node_t *value,
                               const char *const names[], size_t count, uint32_t *bits)
 {
@@ -211,7 +213,7 @@ static chorus_status read_bit(const struct row *row, const char *kind, const yam
     return CHORUS_OK;
 }
 
-/* One name or a list of names, as bits; all bits if the key is not there. */
+/* Read one name or a list of names, as bits; all bits if the key is absent. */
 static chorus_status read_bits(const struct row *row, int key, const char *const names[],
                                size_t count, uint32_t *bits_out)
 {
@@ -234,7 +236,7 @@ static chorus_status read_bits(const struct row *row, int key, const char *const
     return CHORUS_OK;
 }
 
-/* A whole number in lo..hi, both included; `initial` if the key is absent. */
+/* Read a whole number in lo..hi, both included; `initial` if the key is absent. */
 static chorus_status read_count(const struct row *row, int key, uint32_t lo, uint32_t hi,
                                 uint32_t initial, uint32_t *out)
 {
@@ -252,7 +254,7 @@ static chorus_status read_count(const struct row *row, int key, uint32_t lo, uin
     return CHORUS_OK;
 }
 
-/* The conditions of a rule, except its collective. */
+/* Read the conditions of a rule, except its collective. */
 static chorus_status read_filters(const struct row *row, struct ch_rule *rule)
 {
     CH_TRY(read_range(row, KEY_bytes, &rule->bytes));
@@ -306,7 +308,8 @@ static chorus_status read_radix(const struct row *row, const struct ch_algo *alg
     return read_count(row, KEY_radix, CH_RADIX_MIN, CH_RADIX_MAX, CH_RADIX_DEFAULT, out);
 }
 
-/* "name.csv:line" or "fallback". Tests of the shipped tables check that the line exists. */
+/* Is the text "name.csv:line" or "fallback"? Tests of the shipped tables check that the line
+ * exists. */
 static bool is_evidence(const char *text)
 {
     const char *colon = strrchr(text, ':');
@@ -317,6 +320,7 @@ static bool is_evidence(const char *text)
     return ch_number_whole(colon + 1, 1, UINT64_MAX, &line);
 }
 
+/* Read the key `from`: the measurement that the rule rests on. */
 static chorus_status read_from(const struct row *row, const char **out)
 {
     const char *expected = "the measurement it rests on, \"file.csv:line\", or fallback";

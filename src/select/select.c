@@ -30,7 +30,8 @@ static size_t split_text(char *text, char separator, char *parts[], size_t most)
     return n;
 }
 
-/* name and protocol (null: none given) of a collective. */
+/* Find an algorithm of a collective by name and protocol (null: none given). False: *why_out is
+ * the reason. */
 static bool find_algo(chorus_coll coll, const char *name, const char *proto,
                       const struct ch_algo **algo_out, struct ch_reason *why_out)
 {
@@ -38,7 +39,7 @@ static bool find_algo(chorus_coll coll, const char *name, const char *proto,
            ch_algo_with(coll, name, proto, algo_out, why_out);
 }
 
-/* One entry of CHORUS_ALGO, which is split in place. False: *why_out is what is wrong with
+/* Read one entry of CHORUS_ALGO, which is split in place. False: *why_out is what is wrong with
  * it. */
 static bool read_entry(char *entry, struct ch_forced forced[], struct ch_reason *why_out)
 {
@@ -117,6 +118,7 @@ chorus_status ch_algo_find(chorus_coll coll, const char *text, const struct ch_a
 
 /* --- the tables --------------------------------------------------------------------------- */
 
+/* Read a table and add it to the files. */
 static chorus_status add_file(struct ch_select *s, const char *path)
 {
     CH_TRY(ch_table_read(path, &s->files[s->n_files]));
@@ -131,7 +133,8 @@ static chorus_status add_if_there(struct ch_select *s, const char *path)
     return add_file(s, path);
 }
 
-static chorus_status add_users(struct ch_select *s)
+/* Add the user's table, if there is one. */
+static chorus_status add_user_table(struct ch_select *s)
 {
     const char *config = secure_getenv("XDG_CONFIG_HOME"), *home = secure_getenv("HOME");
     const bool has_config = config != NULL && *config != '\0';
@@ -147,7 +150,8 @@ static chorus_status add_users(struct ch_select *s)
     return status;
 }
 
-/* A zero byte distinguishes "a" before "bc" from "ab" before "c". */
+/* A hash of the tables and forced choices. A zero byte distinguishes "a" before "bc" from "ab"
+ * before "c". */
 static uint64_t digest_of(const struct ch_select *s, const char *algo)
 {
     uint64_t hash = ch_hash(CH_HASH_START, algo, strlen(algo) + 1);
@@ -171,7 +175,7 @@ chorus_status ch_select_open(const char *algo, const char *tuning,
     }
     CH_TRY_GOTO(status, ch_force_read(algo, s->forced), out_close);
     if (*tuning != '\0') CH_TRY_GOTO(status, add_file(s, tuning), out_close);
-    CH_TRY_GOTO(status, add_users(s), out_close);
+    CH_TRY_GOTO(status, add_user_table(s), out_close);
     CH_TRY_GOTO(status, add_if_there(s, CH_SYSTEM_TABLE), out_close);
     s->digest = digest_of(s, algo);
     *select_out = s;
@@ -216,6 +220,7 @@ bool ch_is_last(const struct ch_request *request)
     return (~request->offers & CH_NEED_SYMMETRIC) == 0;
 }
 
+/* The first rule of a table that applies to the request; null: none does. */
 static const struct ch_rule *find_matching_rule(const struct ch_table *table,
                                                 const struct ch_request *request)
 {
@@ -228,7 +233,7 @@ static const struct ch_rule *find_matching_rule(const struct ch_table *table,
     return NULL;
 }
 
-/* The rule that applies, and its table; null: none. */
+/* The rule that applies, and its table; null: none applies. */
 static const struct ch_rule *find_rule(const struct ch_select *s,
                                        const struct ch_request *request,
                                        const struct ch_table **table_out)
@@ -255,17 +260,20 @@ static chorus_status fail_without_rule(const struct ch_request *request)
                    ch_reach_names[__builtin_ctz(request->reach)]);
 }
 
+/* Largest number of CTAs with which the algorithm can perform the request. */
 static uint32_t ctas_most(const struct ch_algo *algo, const struct ch_request *request)
 {
     if (algo->kernel == CH_KERNEL_none) return 1;
     return request->ctas_max + (algo->is_wide ? request->ctas_slim : 0);
 }
 
+/* The value nearest to `value` in [lo, hi]; lo if hi is below it. */
 static uint32_t clamp(uint32_t value, uint32_t lo, uint32_t hi)
 {
     return value > hi ? (hi > lo ? hi : lo) : value < lo ? lo : value;
 }
 
+/* Return the plan with the forced algorithm; ERR_UNSUPPORTED if its needs are not met. */
 static chorus_status plan_forced(const struct ch_forced *forced,
                                  const struct ch_request *request, struct ch_plan *plan_out)
 {

@@ -140,10 +140,10 @@ void ch_select_close(struct ch_select *select); /* null is a no-op */
 uint64_t ch_select_digest(const struct ch_select *select);
 
 /*
- * The plan for a request: ctas are at most those that the team and the GPUs have, the radix at
- * most pes (and at least CH_RADIX_MIN). The first plan of a shape is logged at debug level,
- * with the rules passed over. ERR_UNSUPPORTED when no rule's algorithm has its needs met; for a
- * forced algorithm whose needs are not met too (never another in its place).
+ * Find the plan for a request: ctas are at most those that the team and the GPUs have, the
+ * radix at most pes (and at least CH_RADIX_MIN). The first plan of a shape is logged at debug
+ * level, with the rules passed over. ERR_UNSUPPORTED when no rule's algorithm has its needs
+ * met; for a forced algorithm whose needs are not met too (never another in its place).
  */
 CH_MUST_CHECK chorus_status ch_select_plan(const struct ch_select *select,
                                            const struct ch_request *request,
@@ -153,7 +153,8 @@ CH_MUST_CHECK chorus_status ch_select_plan(const struct ch_select *select,
 CH_MUST_CHECK chorus_status ch_select_explain(const struct ch_select *select,
                                               const struct ch_request *request, FILE *out);
 
-/* The algorithm of `coll` with the name "name" or "name:proto"; ERR_ARG lists the choices. */
+/* Find the algorithm of `coll` with the name "name" or "name:proto"; ERR_ARG lists the
+ * choices. */
 CH_MUST_CHECK chorus_status ch_algo_find(chorus_coll coll, const char *text,
                                          const struct ch_algo **algo_out);
 

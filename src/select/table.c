@@ -21,7 +21,8 @@ enum {
     BRACKETS_MAX = 64
 }; /* a table has three nested ones; libyaml takes time proportional to the square */
 
-/* Only a regular file has an end, and is available at once; it may grow while it is read. */
+/* ERR_TABLE unless this is a regular file. Only such a file has an end, and is available at
+ * once; it may grow while it is read. */
 static chorus_status check_kind(const char *path, int fd)
 {
     struct stat found;
@@ -53,7 +54,7 @@ static chorus_status read_all(const char *path, int fd, char *text, size_t room,
     return CHORUS_OK;
 }
 
-/* The bytes of a regular file of at most 1 MiB; the caller frees them. */
+/* Read a regular file of at most 1 MiB; the caller frees its bytes. */
 static chorus_status load_bytes(const char *path, char **text_out, size_t *bytes_out)
 {
     /* Opening must not wait for the writer of a FIFO, nor make a terminal the controlling one
@@ -101,6 +102,7 @@ static chorus_status refuse_at(const struct ch_table *table, size_t at, const ch
                    what, expected);
 }
 
+/* Does the table's text have the bytes `what` at offset `at`? */
 static bool begins_with(const struct ch_table *table, size_t at, const char *what)
 {
     const size_t bytes = strlen(what);
@@ -108,8 +110,8 @@ static bool begins_with(const struct ch_table *table, size_t at, const char *wha
     return table->bytes - at >= bytes && memcmp(table->text + at, what, bytes) == 0;
 }
 
-/* In YAML, a CR alone and three other characters also end a line; editors, in which users look
- * for the line of a message, do not treat them so. */
+/* Does a line end at this offset in YAML only? There a CR alone and three other characters also
+ * end a line; editors, in which users look for the line of a message, do not treat them so. */
 static bool is_odd_break(const struct ch_table *table, size_t at)
 {
     return (table->text[at] == '\r' && !begins_with(table, at, "\r\n")) ||
@@ -185,7 +187,7 @@ static chorus_status read_rules(const struct ch_reader *reader, const yaml_node_
     return CHORUS_OK;
 }
 
-/* The texts for readers, and the GPU's name. */
+/* Read the texts for readers, and the GPU's name. */
 static chorus_status read_texts(const struct ch_reader *reader, yaml_node_t *const values[],
                                 struct ch_table *table)
 {
@@ -208,6 +210,7 @@ static chorus_status read_texts(const struct ch_reader *reader, yaml_node_t *con
     return CHORUS_OK;
 }
 
+/* Read the whole table from the root of its tree. */
 static chorus_status read_root(const struct ch_reader *reader, yaml_node_t *root,
                                struct ch_table_file *file)
 {
@@ -229,7 +232,7 @@ static chorus_status read_root(const struct ch_reader *reader, yaml_node_t *root
     return read_rules(reader, values[KEY_rules], file);
 }
 
-/* Reports a document of which libyaml could not make a tree. */
+/* Fail, normally with ERR_TABLE: libyaml could not make a tree of the document. */
 static chorus_status refuse_yaml(const struct ch_table *table, const yaml_parser_t *parser)
 {
     char what[256];
@@ -247,7 +250,7 @@ static chorus_status refuse_yaml(const struct ch_table *table, const yaml_parser
                    table_form);
 }
 
-/* A text with a NUL would be compared, and shown, as if it ended there. */
+/* Refuse a text with a NUL: it would be compared, and shown, as if it ended there. */
 static chorus_status check_texts(const struct ch_reader *reader)
 {
     for (const yaml_node_t *node = reader->document->nodes.start;
@@ -259,7 +262,7 @@ static chorus_status check_texts(const struct ch_reader *reader)
     return CHORUS_OK;
 }
 
-/* The only document of the text. */
+/* Read the document of the text, and check that it is the only one. */
 static chorus_status load(const struct ch_table *table, yaml_parser_t *parser,
                           yaml_document_t *document)
 {

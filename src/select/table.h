@@ -73,8 +73,8 @@ CH_MUST_CHECK chorus_status ch_table_parse(const char *path, const char *text, s
 CH_MUST_CHECK bool ch_algo_is_of(chorus_coll coll, const char *name, struct ch_reason *why_out);
 
 /*
- * The algorithm `name` of `coll` with protocol `proto`; null proto: its only one. `name` must
- * be an algorithm of `coll`, so false means that the protocol is wrong.
+ * Find the algorithm `name` of `coll` with protocol `proto`; null proto: its only one. `name`
+ * must be an algorithm of `coll`, so false, with *why_out, means that the protocol is wrong.
  */
 CH_MUST_CHECK bool ch_algo_with(chorus_coll coll, const char *name, const char *proto,
                                 const struct ch_algo **algo_out, struct ch_reason *why_out);
@@ -108,13 +108,14 @@ enum ch_miss {
     CH_MISS_GPU,
     CH_MISS_NEEDS,
 };
+/* Which condition keeps the rule from applying to the request? CH_MISS_NONE: it applies. */
 enum ch_miss ch_rule_miss(const struct ch_rule *rule, const struct ch_request *request);
 
-/* In words: "bytes 65536 is not in 0..16K". */
+/* Write in words why the rule does not apply: "bytes 65536 is not in 0..16K". */
 void ch_miss_text(enum ch_miss miss, const struct ch_rule *rule,
                   const struct ch_request *request, struct ch_reason *why_out);
 
-/* The first of `needs` that `offers` does not meet, in words. */
+/* Write in words the first of `needs` that `offers` does not meet. */
 void ch_needs_text(uint32_t needs, uint32_t offers, struct ch_reason *why_out);
 
 /* ---- tables and plans ---- */
@@ -153,7 +154,8 @@ bool ch_table_mentions(const struct ch_table *table, chorus_coll coll);
  * table is used. */
 bool ch_table_serves(const struct ch_table *table, const struct ch_request *request);
 
-/* Are no later tables considered once this one serves the request? */
+/* Is the first table that serves the request also the last that is considered? Yes, if all its
+ * buffers are in the symmetric heap. */
 bool ch_is_last(const struct ch_request *request);
 
 /* ch_select_plan without its log. */
@@ -203,29 +205,32 @@ struct ch_boxes {
     size_t n_spaces[CHORUS_COLL_COUNT];
 };
 
-/* Words of `machine` and `gpu` get numbers; a rule without one covers all numbers, and one for
- * other words. */
+/* Compute the boxes of a table's rules, and the spaces of its requests. Words of `machine` and
+ * `gpu` get numbers; a rule without one covers all numbers, and one for other words. */
 CH_MUST_CHECK chorus_status ch_boxes_open(const struct ch_table *table, struct ch_boxes *out);
 void ch_boxes_close(struct ch_boxes *boxes);
 
-/* The requests of a space that the box of a rule of its collective covers, if the needs of its
- * algorithm are met there; false: there are none. */
+/* Compute the requests of a space that the box of a rule of its collective covers, if the needs
+ * of its algorithm are met there; false: there are none. */
 bool ch_box_within(const struct ch_space *space, const struct ch_rule *rule,
                    const struct ch_box *box, struct ch_box *part_out);
 
+/* Is a request in both boxes? */
 bool ch_box_overlaps(const struct ch_box *a, const struct ch_box *b);
 
-/* A bit for each side on which `box` does not cover all of `cell`. 0: it covers the cell. */
+/* Return a bit for each side on which `box` does not cover all of `cell`. 0: it covers the
+ * cell. */
 uint32_t ch_box_partial(const struct ch_box *box, const struct ch_box *cell);
 
+/* The values in both ranges; lo >= hi: there are none. */
 struct ch_range ch_range_clip(struct ch_range a, struct ch_range b);
 
 /* ---- the search ---- */
 
 /*
- * The first of a table's rules [0, n) that no request can reach because of earlier rules; n if
- * there is none. Each of the n rules covers some request. *looks_out: number of comparisons of
- * a rule with a part of the requests, which determines the time of the search.
+ * Find the first of a table's rules [0, n) that no request can reach because of earlier rules;
+ * n if there is none. Each of the n rules covers some request. *looks_out: number of
+ * comparisons of a rule with a part of the requests, which determines the time of the search.
  */
 CH_MUST_CHECK chorus_status ch_reach_find(const struct ch_boxes *boxes, size_t n,
                                           size_t *first_out, uint64_t *looks_out);

@@ -39,6 +39,7 @@ enum change { COUNT, ADD, REFRESH };
 
 /* --- heaps -------------------------------------------------------------------------------- */
 
+/* Add a tile to the node's heap, whose first tile is the lowest. */
 static void heap_push(struct node *node, uint32_t tile)
 {
     uint32_t at = node->n_heap++;
@@ -48,6 +49,7 @@ static void heap_push(struct node *node, uint32_t tile)
     node->heap[at] = tile;
 }
 
+/* Remove the first tile of the node's heap. */
 static void heap_pop(struct node *node)
 {
     const uint32_t last = node->heap[--node->n_heap];
@@ -63,7 +65,7 @@ static void heap_pop(struct node *node)
 
 /* --- the tree ----------------------------------------------------------------------------- */
 
-/* The values of a node follow from its tiles and its children. */
+/* Compute the values of node i from its tiles and its children. */
 static void update_node(struct sweep *s, size_t i, bool is_leaf)
 {
     struct node *node = &s->nodes[i];
@@ -80,8 +82,8 @@ static void update_node(struct sweep *s, size_t i, bool is_leaf)
     if (first < deepest && first < node->fresh && !s->is_reported[first]) node->fresh = first;
 }
 
-/* Apply a function to the nodes that a tile consists of, below node i of the pieces [lo,
- * hi). */
+/* Apply a change to the nodes that a tile consists of, below node i, which is of the pieces
+ * [lo, hi). */
 static void change_nodes(struct sweep *s, enum change what, uint32_t tile, size_t i, size_t lo,
                          size_t hi)
 {
@@ -107,6 +109,7 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+/* Set the bounds in y of the pieces: those of all tiles, in order, each once. */
 static void sort_pieces(struct sweep *s)
 {
     size_t n = 0;
@@ -172,6 +175,7 @@ static void report_visible(struct sweep *s, bool shows[])
     }
 }
 
+/* Move the line along x, and report the tiles that are visible on it. */
 static void sweep_line(struct sweep *s, bool shows[])
 {
     const struct ch_tile *t = s->tiles;

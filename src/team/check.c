@@ -25,11 +25,13 @@
 
 enum { DIGEST_BITS = 48 };
 
+/* The place in a PE's area for its own call with this key. */
 static struct ch_checked *slot_of(struct ch_check *check, uint64_t key)
 {
     return &check->calls[key % CH_CHECK_CALLS];
 }
 
+/* Write this PE's call into its area. The key is 0 meanwhile. */
 static void publish_call(struct ch_check *check, const struct ch_doing *d)
 {
     struct ch_checked *mine = slot_of(check, ch_doing_key(d));
@@ -41,19 +43,20 @@ static void publish_call(struct ch_check *check, const struct ch_doing *d)
     __atomic_store_n(&mine->key, ch_doing_key(d), __ATOMIC_RELEASE);
 }
 
-/* Does this PE reach some PE of the team only by messages? */
+/* The link to a PE of the team; null: it is mapped. */
 static struct ch_link *link_to(const struct ch_team *team, uint32_t pe)
 {
     return team->remotes != NULL ? team->remotes[pe].link : NULL;
 }
 
-/* The part of a PE's area that PE `from` writes. */
+/* The place in an area for the call with this key of PE `from`, which is on another host. */
 static struct ch_checked *far_slot_of(struct ch_check *check, uint32_t from, uint64_t key)
 {
     return &check->far[(size_t)from * CH_CHECK_FAR_CALLS + (key >> 1) % CH_CHECK_FAR_CALLS];
 }
 
-/* The words arrive one after another. */
+/* Write this PE's call to the place `there` on another host. The words arrive one after
+ * another. */
 static void post_call(struct ch_link *link, struct ch_checked *there, const struct ch_doing *d)
 {
     ch_link_post_word(link, &there->key, 0, CH_DATA);
@@ -63,6 +66,7 @@ static void post_call(struct ch_link *link, struct ch_checked *there, const stru
     ch_link_post_word(link, &there->key, ch_doing_key(d), CH_DATA);
 }
 
+/* Write this PE's call into the areas of all PEs of other hosts. */
 static void publish_far(const struct ch_team *team, const struct ch_doing *d)
 {
     for (uint32_t pe = 0; team->remotes != NULL && pe < team->n; pe++)
@@ -71,8 +75,8 @@ static void publish_far(const struct ch_team *team, const struct ch_doing *d)
                       far_slot_of(team->members[pe].check, team->me, ch_doing_key(d)), d);
 }
 
-/* The call with this number that a PE published; false: it has not begun it, or is 64 calls
- * ahead. */
+/* Read the call with this key from the place of a PE's call; false: the PE has not begun it, or
+ * the place has a later call. */
 static bool read_call(const struct ch_checked *theirs, uint64_t key, struct ch_doing *out)
 {
     if (__atomic_load_n(&theirs->key, __ATOMIC_ACQUIRE) != key) return false;
@@ -83,7 +87,7 @@ static bool read_call(const struct ch_checked *theirs, uint64_t key, struct ch_d
     return __atomic_load_n(&theirs->key, __ATOMIC_RELAXED) == key;
 }
 
-/* The same for any PE, at the place where this PE finds it. */
+/* The place in this PE's memory where it finds the call with this key of any PE. */
 static const struct ch_checked *published_call_of(const struct ch_team *team, uint32_t pe,
                                                   uint64_t key)
 {
@@ -109,7 +113,7 @@ bool ch_team_check_find(const struct ch_team *team, uint64_t key, struct ch_two 
     return n == 2;
 }
 
-/* What ch_doing_agrees compares, and the key, whose bits are the highest. */
+/* A hash of what ch_doing_agrees compares; the highest bits are low bits of the call's key. */
 static uint64_t digest_of(const struct ch_doing *d)
 {
     const uint64_t count =
@@ -146,15 +150,17 @@ static bool differs_from_neighbour(const struct ch_team *team, const struct ch_d
            exchange_and_compare(team->members[previous].check, key, digest);
 }
 
-/* The same if this PE made the call. */
+/* Does a known call with this key differ from this PE's own, which then is the first of
+ * `out`? */
 static bool find_other(const struct ch_team *team, uint64_t key, struct ch_two *out)
 {
     return ch_team_check_find(team, key, out) && out->pes[0] == team->me;
 }
 
-/* From here on the team is unusable on this PE. two: null if the other call is not known. */
-static chorus_status refuse_call(struct ch_team *team, const char *function,
-                                 const struct ch_two *two)
+/* Fail with ERR_ARG; from here on the team is unusable on this PE. two: null if the other call
+ * is not known. */
+static chorus_status fail_call(struct ch_team *team, const char *function,
+                               const struct ch_two *two)
 {
     __atomic_store_n(&team->status, (int)CHORUS_ERR_ARG, __ATOMIC_RELEASE);
     return two != NULL ? ch_team_fail_differing(team, function, two)
@@ -166,7 +172,7 @@ struct said {
     uint64_t what, plan, count;
 };
 
-/* All PEs get the same result. */
+/* Compare this PE's call with those of all PEs, in an exchange. All PEs get the same result. */
 static chorus_status check_by_mail(struct ch_team *team, const char *function,
                                    const struct ch_doing *doing)
 {
@@ -189,7 +195,7 @@ static chorus_status check_by_mail(struct ch_team *team, const char *function,
         two.calls[1].number = doing->number;
         two.calls[1].count = all[two.pes[1]].count;
         ch_team_refuse_here(team, ch_doing_key(doing), &two);
-        status = refuse_call(team, function, &two);
+        status = fail_call(team, function, &two);
     }
     free(all);
     return status;
@@ -202,6 +208,7 @@ static bool is_by_mail(const struct ch_team *team, const struct ch_doing *doing)
            doing->what != CH_DOING_finalize && doing->what != CH_DOING_team_destroy;
 }
 
+/* Compare this PE's call with those of its neighbours, in a team whose PEs are all mapped. */
 static chorus_status check_on_host(struct ch_team *team, const char *function,
                                    const struct ch_doing *doing)
 {
@@ -213,7 +220,7 @@ static chorus_status check_on_host(struct ch_team *team, const char *function,
     is_kept = read_call(slot_of(team->members[two.pes[1]].check, key), key, &two.calls[1]);
     two.calls[1].team = team->word;
     ch_team_refuse(team, key, is_kept ? &two : NULL);
-    return refuse_call(team, function, is_kept ? &two : NULL);
+    return fail_call(team, function, is_kept ? &two : NULL);
 }
 
 chorus_status ch_team_check(struct ch_team *team, const char *function,
@@ -224,15 +231,16 @@ chorus_status ch_team_check(struct ch_team *team, const char *function,
 
     publish_call(team->check, doing);
     if (ch_doing_is_collective(doing) && ch_team_is_refused_in(team, doing))
-        return refuse_call(team, function, NULL);
+        return fail_call(team, function, NULL);
     if (team->remotes == NULL) return check_on_host(team, function, doing);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* see the head of this file */
     publish_far(team, doing);
     if (is_by_mail(team, doing)) return check_by_mail(team, function, doing);
+    /* key - 2: the call before of the same sort, whose difference the fence may have missed. */
     if (!find_other(team, key, &two) && (doing->number < 2 || !find_other(team, key - 2, &two)))
         return CHORUS_OK;
     ch_team_refuse(team, ch_doing_key(&two.calls[0]), &two);
-    return refuse_call(team, function, &two);
+    return fail_call(team, function, &two);
 }
 
 void ch_team_recheck(const struct ch_team *team, const struct ch_doing *doing)

@@ -27,8 +27,8 @@ bool ch_is_across(const struct ch_teams *teams, const struct ch_voters *voters,
     return false;
 }
 
-/* PE `me` of the team and the PEs with the same number on the other hosts; only `me` if some
- * hosts have no such PE. */
+/* Set the PEs of a rail: PE `me` of the team and the PEs with the same number on the other
+ * hosts; only `me` if some hosts have no such PE. pes: memory for the list. */
 static void set_rail(const struct ch_nodes *nodes, uint32_t me, struct ch_child *rail,
                      uint32_t *pes)
 {
@@ -71,6 +71,7 @@ static chorus_status make_levels(const struct ch_teams *teams, const struct ch_v
     return CHORUS_OK;
 }
 
+/* Set the properties of a child team, except its PEs, which are set. */
 static void set_child(struct ch_child *child, const struct ch_team *team)
 {
     child->me = team->me;
@@ -81,6 +82,7 @@ static void set_child(struct ch_child *child, const struct ch_team *team)
 }
 
 /* --- the teams of a draft ----------------------------------------------------------------- */
+/* Find a free slot that is not below `from`. */
 static chorus_status find_slot(const struct ch_teams *teams, uint32_t from, uint32_t *slot_out)
 {
     for (uint32_t slot = from; slot < CH_TEAM_SLOTS; slot++) {
@@ -96,6 +98,7 @@ static chorus_status find_slot(const struct ch_teams *teams, uint32_t from, uint
         CH_TEAM_SLOTS, CH_TEAM_SLOTS * CH_TEAM_GENERATIONS);
 }
 
+/* Is a PE of the draft not mapped? */
 static bool is_far(const struct ch_teams *teams, const struct ch_voters *voters,
                    const struct ch_draft *draft)
 {
@@ -106,7 +109,8 @@ static bool is_far(const struct ch_teams *teams, const struct ch_voters *voters,
     return false;
 }
 
-/* Chunks of a team on several hosts are longer: each chunk costs system calls at both ends. */
+/* Allocate the team of a draft. Chunks of a team on several hosts are longer: each chunk costs
+ * system calls at both ends. */
 static chorus_status alloc_team(struct ch_teams *teams, const struct ch_voters *voters,
                                 struct ch_draft *draft)
 {
@@ -117,7 +121,8 @@ static chorus_status alloc_team(struct ch_teams *teams, const struct ch_voters *
                          &draft->team);
 }
 
-/* This PE's memory of the teams, and the addresses at which peers find it. */
+/* Find slots for the teams that this PE is a member of, and allocate its memory of them. places
+ * receives the addresses at which peers find that memory. */
 static chorus_status alloc_all(struct ch_teams *teams, const struct ch_voters *voters,
                                struct ch_draft drafts[], uint32_t n_drafts, uint64_t places[])
 {
@@ -135,7 +140,8 @@ static chorus_status alloc_all(struct ch_teams *teams, const struct ch_voters *v
     return CHORUS_OK;
 }
 
-/* The same for a child of the first team: the PEs of that team that `child` names. */
+/* Allocate a child of the first team, of the PEs of that team that `child` names. far: some of
+ * them are on other hosts. */
 static chorus_status alloc_child(struct ch_teams *teams, const struct ch_draft *first,
                                  const struct ch_child *child, bool far, struct ch_draft *draft,
                                  uint64_t *place)
@@ -152,6 +158,7 @@ static chorus_status alloc_child(struct ch_teams *teams, const struct ch_draft *
     return CHORUS_OK;
 }
 
+/* If the first team is on several hosts, allocate its child teams. */
 static chorus_status alloc_children(struct ch_teams *teams, const struct ch_voters *voters,
                                     const struct ch_draft *first,
                                     struct ch_draft children[CH_CHILDREN],
@@ -167,7 +174,8 @@ static chorus_status alloc_children(struct ch_teams *teams, const struct ch_vote
     return alloc_child(teams, first, &levels->rail, true, &children[1], &places[1]);
 }
 
-/* All voters have published the addresses of their memory of each team. */
+/* Set the peers and links of each team. places: the addresses that all voters have published of
+ * their memory of each team. */
 static chorus_status connect_teams(const struct ch_teams *teams, const struct ch_voters *voters,
                                    const struct ch_draft drafts[], uint32_t n_drafts,
                                    const uint64_t *places)
@@ -186,6 +194,7 @@ static chorus_status connect_teams(const struct ch_teams *teams, const struct ch
     return CHORUS_OK;
 }
 
+/* Register the memory of each team with the network. mine receives the keys. */
 static chorus_status attach_all(const struct ch_teams *teams, const struct ch_draft drafts[],
                                 uint32_t n_drafts, struct ch_team_keys mine[])
 {
@@ -194,6 +203,7 @@ static chorus_status attach_all(const struct ch_teams *teams, const struct ch_dr
     return CHORUS_OK;
 }
 
+/* Give the network the keys of all voters for their memory of each team. */
 static chorus_status add_peer_keys(const struct ch_teams *teams, const struct ch_draft drafts[],
                                    uint32_t n_drafts, const struct ch_team_keys *all)
 {
@@ -204,8 +214,8 @@ static chorus_status add_peer_keys(const struct ch_teams *teams, const struct ch
     return CHORUS_OK;
 }
 
-/* If there is a network, register each team's memory with it, so that peers can write with
- * the key. */
+/* If there is a network, register each team's memory with it, so that peers can write with the
+ * key. connected: the status of this PE so far, for the vote. */
 static chorus_status open_memory(const struct ch_teams *teams, const struct ch_voters *voters,
                                  const struct ch_draft drafts[], uint32_t n_drafts,
                                  chorus_status connected)
@@ -226,13 +236,15 @@ static chorus_status open_memory(const struct ch_teams *teams, const struct ch_v
     return status;
 }
 
+/* Enter the team of a draft, if this PE is a member, in the table that kernels read. */
 static chorus_status add_record(struct ch_teams *teams, const struct ch_draft *draft)
 {
     if (draft->team == NULL) return CHORUS_OK;
     return ch_device_table_add(teams, draft->team, ch_team_handle_of(teams, draft->slot));
 }
 
-/* If kernels make calls, the table of every PE of a team has the team, or none has it. */
+/* If kernels make calls, enter the teams in the table that kernels read: on every PE of a team
+ * or on none. */
 static chorus_status add_records(struct ch_teams *teams, const struct ch_voters *voters,
                                  const struct ch_draft drafts[], uint32_t n_drafts)
 {
@@ -261,7 +273,8 @@ static void enter_in_table(struct ch_teams *teams, const struct ch_draft *draft)
     if (draft->slot >= teams->n_slots_used) teams->n_slots_used = draft->slot + 1;
 }
 
-/* A team on several hosts and its children, or one on one host. */
+/* Connect a team on several hosts with its child teams. A no-op for null or a team on one
+ * host. */
 static void set_children(struct ch_team *team, struct ch_draft children[CH_CHILDREN])
 {
     if (team == NULL || team->levels == NULL) return;
@@ -273,7 +286,7 @@ static void set_children(struct ch_team *team, struct ch_draft children[CH_CHILD
     set_child(&team->levels->rail, team->rail);
 }
 
-/* All PEs have voted. */
+/* After the vote, enter the teams under their handles, or free them if `status` is an error. */
 static void end_drafts(struct ch_teams *teams, struct ch_draft drafts[], uint32_t n_own,
                        chorus_status status)
 {

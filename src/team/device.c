@@ -32,6 +32,7 @@ chorus_status ch_device_table_open(struct ch_teams *teams, const struct ch_devic
     return CHORUS_OK;
 }
 
+/* The address of the peers in the record at `record`. */
 static const struct ch_peer *peers_of(char *record)
 {
     return (const struct ch_peer *)(void *)(record + sizeof(struct ch_device_team));
@@ -53,6 +54,7 @@ static size_t chunk_bytes(const struct ch_team *team)
     return bytes > least ? bytes : least;
 }
 
+/* Bytes of a slot for such a message, in whole lines. */
 static size_t slot_bytes(const struct ch_team *team)
 {
     const size_t line = sizeof(struct ch_line);
@@ -61,7 +63,7 @@ static size_t slot_bytes(const struct ch_team *team)
            line * line;
 }
 
-/* The slots begin at a multiple of a line. */
+/* With up to a line of padding: the slots begin at a multiple of a line. */
 size_t ch_device_area_bytes(const struct ch_team *team)
 {
     return CH_DEVICE_TEAM_BYTES(team->n) + sizeof(struct ch_line) +
@@ -69,9 +71,9 @@ size_t ch_device_area_bytes(const struct ch_team *team)
            (team->check_bytes != 0 ? CH_DEVICE_CHECK_BYTES(team->n) : 0);
 }
 
-/* The slots of calls inside kernels. Depending on its number, an exchange of packets uses a
- * slot in duplicate 0's area or in this one, so the statements in exchange.h about slots
- * hold. */
+/* The team's layout with the slots of calls inside kernels, which are behind the record.
+ * Depending on its number, an exchange of packets uses a slot in duplicate 0's area or in this
+ * one, so the statements in exchange.h about slots hold. */
 static struct ch_sync_layout layout_of(const struct ch_team *team, const char *record)
 {
     const size_t line = sizeof(struct ch_line);
@@ -85,6 +87,7 @@ static struct ch_sync_layout layout_of(const struct ch_team *team, const char *r
     return layout;
 }
 
+/* The record of a team, for the address `at` on the GPU. */
 static struct ch_device_team record_of(const struct ch_team *team, ch_team_handle handle,
                                        char *at)
 {
@@ -101,6 +104,8 @@ static struct ch_device_team record_of(const struct ch_team *team, ch_team_handl
     };
 }
 
+/* Write the team's record, with its peers and numbers in the job, to the address `at` on the
+ * GPU. */
 static chorus_status write_record(const struct ch_device *device, const struct ch_team *team,
                                   ch_team_handle handle, char *at)
 {

@@ -70,6 +70,7 @@ struct ch_device_state {
  * Two sets of two packets for each PE, which that PE writes. */
 #define CH_DEVICE_CHECK_BYTES(n) ((size_t)2 * (n)*2 * sizeof(struct ch_packet))
 
+/* The offset of these packets in the team's sync memory. layout: that of the team's record. */
 CH_FN size_t ch_device_check_offset(const struct ch_sync_layout *layout, uint32_t n)
 {
     return layout->slot_offset[CH_CELL_ll] + (size_t)2 * n * layout->slot_bytes[CH_CELL_ll];

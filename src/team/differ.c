@@ -23,7 +23,7 @@ static uint64_t sum_of(const struct ch_refusal *r)
     return sum;
 }
 
-/* Is it a block of an alltoallv? Calls that differ do not agree. */
+/* Are these one alltoallv and a block with two lengths? Calls that differ do not agree. */
 static bool is_block(const struct ch_two *two)
 {
     const struct ch_doing *a = &two->calls[0], *b = &two->calls[1];
@@ -32,8 +32,8 @@ static bool is_block(const struct ch_two *two)
            ch_doing_agrees(a, b) && a->count != b->count;
 }
 
-/* The PE with the lower number comes first, so that two PEs that find each other at the same
- * time write the same mark; of a block, the sender. */
+/* The mark for two calls, or for null. The PE with the lower number comes first, so that two
+ * PEs that find each other at the same time write the same mark; of a block, the sender. */
 static struct ch_refusal refusal_of(uint64_t key, const struct ch_two *two)
 {
     const int first = two != NULL && two->pes[1] < two->pes[0] && !is_block(two);
@@ -50,14 +50,15 @@ static struct ch_refusal refusal_of(uint64_t key, const struct ch_two *two)
     return r;
 }
 
-/* A mark is replaced only if it is of a later call, since that does not end the waits of this
- * one. */
+/* Does a mark with this key replace one with the key `before`? Only if that is 0, no mark, or
+ * of a later call, since a mark of a later call does not end the waits of this one. */
 static bool is_replaced(uint64_t before, uint64_t key)
 {
     return before == 0 || (before != key && ch_refusal_concerns(key, before));
 }
 
-/* Another PE may have been first: of the PEs of this host that find the same, one writes. */
+/* Write the mark to a PE of this host, unless it has one that stays. Of the PEs of this host
+ * that find the same, one writes. */
 static void store_refusal(struct ch_refusal *there, const struct ch_refusal *r)
 {
     uint64_t claim = __atomic_load_n(&there->claim, __ATOMIC_RELAXED);
@@ -77,7 +78,7 @@ static void store_refusal(struct ch_refusal *there, const struct ch_refusal *r)
     __atomic_store_n(&there->key, r->key, __ATOMIC_RELEASE);
 }
 
-/* The words arrive one after another. */
+/* Write the mark to a PE of another host. The words arrive one after another. */
 static void post_refusal(struct ch_link *link, struct ch_refusal *there,
                          const struct ch_refusal *r)
 {
@@ -134,7 +135,8 @@ bool ch_team_meeting_is_concerned(void *arg, uint64_t refused)
     return ch_refusal_concerns(refused, number << 1);
 }
 
-/* The calls that this PE's mark names; false: none, or two PEs write it at the same time. */
+/* Read the calls that this PE's mark names; false: none, or two PEs write it at the same
+ * time. */
 static bool read_once(const struct ch_team *team, struct ch_two *two)
 {
     struct ch_refusal r = {.key = __atomic_load_n(&team->refusal->key, __ATOMIC_ACQUIRE)};
@@ -153,8 +155,9 @@ static bool read_once(const struct ch_team *team, struct ch_two *two)
     return __atomic_load_n(&team->refusal->sum, __ATOMIC_RELAXED) == sum_of(&r);
 }
 
-/* Two PEs write it at the same time if they are on different hosts, or found different calls.
- */
+/* Read the calls that this PE's mark names, if need be several times; false: they are not
+ * known. Two PEs write it at the same time if they are on different hosts, or found different
+ * calls. */
 static bool read_mark(const struct ch_team *team, struct ch_two *two)
 {
     const struct timespec pause = {.tv_nsec = CH_NS_PER_MS};
@@ -188,7 +191,8 @@ chorus_status ch_team_refusal(const struct ch_team *team, const char *function)
                    function, (unsigned)team->number, (unsigned long long)(key >> 1));
 }
 
-/* "; dest of PE 1 is outside the symmetric heap, that of PE 0 is inside" */
+/* Append a difference of buffers: "; dest of PE 1 is outside the symmetric heap, that of PE 0
+ * is inside". */
 static void add_buffer(const struct ch_team *team, const struct ch_two *two, const char *name,
                        const uint8_t is_outside[2], char text[DETAILS_BYTES])
 {
@@ -202,7 +206,8 @@ static void add_buffer(const struct ch_team *team, const struct ch_two *two, con
                    team->members[two->pes[!outside]].world);
 }
 
-/* "; PE 0 uses tree:ll with radix 2 and 1 CTAs, PE 1 uses chain:simple ..." */
+/* Append both plans: "; PE 0 uses tree:ll with radix 2 and 1 CTAs, PE 1 uses chain:simple
+ * ...". */
 static void add_plans(const struct ch_team *team, const struct ch_two *two,
                       char text[DETAILS_BYTES])
 {
@@ -222,14 +227,14 @@ static void add_plans(const struct ch_team *team, const struct ch_two *two,
     }
 }
 
-/* A call without data needs no algorithm. */
+/* Is this a call without data, which needs no algorithm? */
 static bool is_empty_call(const struct ch_doing *call)
 {
     return call->algo == 0 && call->count == 0;
 }
 
-/* Why calls with equal values do not fit: their algorithms, and the buffers that determined
- * these. */
+/* Write why calls with equal values do not fit: their algorithms, and the buffers that
+ * determined these. */
 static void explain_plans(const struct ch_team *team, const struct ch_two *two,
                           char text[DETAILS_BYTES])
 {
@@ -246,6 +251,7 @@ static void explain_plans(const struct ch_team *team, const struct ch_two *two,
     if (!is_empty_call(a) && !is_empty_call(b)) add_plans(team, two, text);
 }
 
+/* Fail with ERR_ARG, naming a block whose sender and receiver expect different lengths. */
 static chorus_status fail_with_block(const struct ch_team *team, const char *function,
                                      const struct ch_two *two)
 {

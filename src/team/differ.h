@@ -40,15 +40,17 @@ struct ch_refusal {
     uint64_t claim; /* the key of the mark that a PE of this host writes or has written */
 };
 
-/* Collectives and other calls are counted separately. */
+/* The key of a call in its team: its number, and one bit below for collectives, which are
+ * counted apart from other calls. */
 static inline uint64_t ch_doing_key(const struct ch_doing *d)
 {
     return d->number << 1 | ch_doing_is_collective(d);
 }
 
-/* Mark the team on all its PEs. two: null if it is not known which calls differ. */
+/* End the team's call with this key and later ones: write the mark into the memory of all its
+ * PEs, and wake them. two: null if it is not known which calls differ. */
 void ch_team_refuse(const struct ch_team *team, uint64_t key, const struct ch_two *two);
-/* The same on this PE alone, where all PEs find the difference by themselves. */
+/* Write the mark on this PE alone, where all PEs find the difference by themselves. */
 void ch_team_refuse_here(const struct ch_team *team, uint64_t key, const struct ch_two *two);
 
 /* Was a call on the team refused? */
@@ -57,13 +59,15 @@ static inline bool ch_team_is_refused(const struct ch_team *team)
     return team->refusal != NULL && __atomic_load_n(&team->refusal->key, __ATOMIC_ACQUIRE) != 0;
 }
 
-/* Does the refusal of a call end this call? Not if it is an earlier one, or of the other kind,
- * whose order is not known. */
+/* Does the refusal of the call with key `refused` end the call with key `key`? Not if that is
+ * an earlier one, or of the other kind, whose order is not known. refused 0: there is no
+ * refusal. */
 static inline bool ch_refusal_concerns(uint64_t refused, uint64_t key)
 {
     return refused != 0 && (refused & 1) == (key & 1) && key >= refused;
 }
 
+/* Does a mark of the team end its call d? */
 static inline bool ch_team_is_refused_in(const struct ch_team *team, const struct ch_doing *d)
 {
     return team->refusal != NULL &&
@@ -71,18 +75,20 @@ static inline bool ch_team_is_refused_in(const struct ch_team *team, const struc
                                ch_doing_key(d));
 }
 
-/* For ch_wait_policy.is_concerned; `team` is a struct ch_team. The first is for waits in
+/* Does the refusal of the call with key `refused` end this PE's running call? For
+ * ch_wait_policy.is_concerned; `team` is a struct ch_team. The first is for waits in
  * collectives, the second for those in other calls. */
 bool ch_team_is_concerned(void *team, uint64_t refused);
 bool ch_team_meeting_is_concerned(void *team, uint64_t refused);
 
-/* For a block of an alltoallv? */
+/* Was a call on the team refused because of a block of an alltoallv? */
 bool ch_team_is_refused_for_block(const struct ch_team *team);
 
-/* ERR_ARG, for a PE whose wait in a call was ended by a refusal. */
+/* Fail with ERR_ARG and what the mark says, on a PE whose wait in a call was ended by a
+ * refusal. function: the call's name, for the message. */
 chorus_status ch_team_refusal(const struct ch_team *team, const char *function);
 
-/* ERR_ARG, naming two calls that differ, or the block. */
+/* Fail with ERR_ARG, naming two calls that differ, or the block. */
 chorus_status ch_team_fail_differing(const struct ch_team *team, const char *function,
                                      const struct ch_two *two);
 
@@ -110,7 +116,7 @@ struct ch_check {
         far[]; /* CH_CHECK_FAR_CALLS of each PE, by key, if there are other hosts */
 };
 
-/* Bytes of the area of a team of n PEs. */
+/* Bytes of the area of each PE of a team of n. has_hosts: the job is on several hosts. */
 static inline size_t ch_check_bytes(uint32_t n, bool has_hosts)
 {
     const size_t far = has_hosts ? (size_t)n * CH_CHECK_FAR_CALLS : 0;
@@ -118,21 +124,23 @@ static inline size_t ch_check_bytes(uint32_t n, bool has_hosts)
     return sizeof(struct ch_check) + far * sizeof(struct ch_checked);
 }
 
-/* Publish this PE's call and compare it; ERR_ARG names both calls, and the team is unusable. */
+/* Publish this PE's call and compare it with those of peers; ERR_ARG names both calls, and the
+ * team is unusable. */
 CH_MUST_CHECK chorus_status ch_team_check(struct ch_team *team, const char *function,
                                           const struct ch_doing *doing);
 
-/* For a call that waits: is it known by now that a PE of another host makes another one? If so,
- * ends the waits of all PEs. */
+/* For a call that waits: if this PE knows by now that a PE of another host makes another call,
+ * end the waits of all PEs. */
 void ch_team_recheck(const struct ch_team *team, const struct ch_doing *doing);
 
-/* Two calls with this key that differ, among those that this PE knows; one of them is its own
- * or, if it has not made the call, that of the next PE that has. Always false without
- * CHORUS_CHECK. */
+/* Find two calls with this key that differ, among those that this PE knows; one of them is its
+ * own or, if it has not made the call, that of the next PE that has. False: there are none, as
+ * always without CHORUS_CHECK. */
 bool ch_team_check_find(const struct ch_team *team, uint64_t key, struct ch_two *out);
 
 /* --- comparison of calls that wait, see look.c -------------------------------------------- */
-/* For ch_wait_policy.look; `team` is a struct ch_team. */
+/* Compare this PE's call, which waits, with those of some peers; mark the team if they differ.
+ * For ch_wait_policy.look; `team` is a struct ch_team. */
 void ch_team_look(void *team, uint64_t waited_ns);
 
 /* A message has shown that PE `other` makes another call than `mine`, or that it has a message
@@ -141,7 +149,7 @@ void ch_team_look(void *team, uint64_t waited_ns);
 bool ch_team_find_clash(struct ch_team *team, const struct ch_record_call *mine, uint32_t other,
                         struct ch_two *out);
 
-/* Calls of this number that differ, among those of PEs of this host. */
+/* Find two collectives with this number that differ, among those of PEs of this host. */
 bool ch_team_find_clash_near(const struct ch_team *team, uint64_t number, struct ch_two *out);
 
 #endif /* CH_TEAM_DIFFER_H */

@@ -41,11 +41,13 @@ struct ch_ask {
     struct ch_record copies[2];
 };
 
+/* The address of a PE's record at that PE itself. */
 static char *record_of(const struct ch_heap *heap, uint32_t pe)
 {
     return ch_heap_record_at_owner(heap, pe);
 }
 
+/* Give the network the keys of the records of all PEs. */
 static chorus_status add_peer_keys(const struct ch_voters *voters, const struct ch_ask *ask,
                                    const uint64_t *keys)
 {
@@ -55,7 +57,7 @@ static chorus_status add_peer_keys(const struct ch_voters *voters, const struct 
     return CHORUS_OK;
 }
 
-/* With keys, all PEs get those of all others. */
+/* Register this PE's record with the network. With keys, all PEs get those of all others. */
 static chorus_status register_records(const struct ch_voters *voters, const struct ch_ask *ask)
 {
     uint64_t key, *keys;
@@ -102,7 +104,7 @@ void ch_ask_close(struct ch_ask *ask)
     free(ask);
 }
 
-/* One thread reads at a time. */
+/* Reserve the copies for this thread; false: another thread uses them. */
 static bool ask_try_lock(struct ch_ask *ask)
 {
     return pthread_mutex_trylock(&ask->lock) == 0;
@@ -113,6 +115,7 @@ static void ask_unlock(struct ch_ask *ask)
     (void)pthread_mutex_unlock(&ask->lock);
 }
 
+/* Request the next copy of the record of PE ask->pe, without waiting for it. */
 static void request_record(struct ch_ask *ask)
 {
     ch_link_start_get(&ask->links->to[ask->pe], CH_CTX_ALGORITHMS,
@@ -137,7 +140,8 @@ static bool ask_step(struct ch_ask *ask, uint32_t pe)
     return true;
 }
 
-/* As ch_record_find_upto. */
+/* Find a call in the copies as ch_record_find_upto does; false also if the copies differ in
+ * it. */
 static bool ask_find_call(const struct ch_ask *ask, uint64_t team, uint64_t most,
                           struct ch_record_call *out)
 {
@@ -179,6 +183,7 @@ static bool clashes(const struct ch_team *team, const struct ch_record_call *min
     return true;
 }
 
+/* Does the last call of a mapped PE, up to the number of `mine`, differ from this PE's? */
 static bool clashes_near(const struct ch_team *team, const struct ch_record_call *mine,
                          uint32_t pe, struct ch_two *out)
 {
@@ -189,7 +194,8 @@ static bool clashes_near(const struct ch_team *team, const struct ch_record_call
            clashes(team, mine, pe, &theirs, out);
 }
 
-/* The next PEs of this host, in each look other ones. */
+/* Compare this PE's call with those of the next PEs of this host, in each look other ones.
+ * True: two calls differ, which `out` receives. */
 static bool compare_near(struct ch_team *team, const struct ch_record_call *mine,
                          struct ch_two *out)
 {
@@ -207,8 +213,9 @@ static bool compare_near(struct ch_team *team, const struct ch_record_call *mine
     return false;
 }
 
-/* PEs with this PE's number on the hosts before and after its own, later on more distant
- * ones. If PEs differ, PEs of one host do, or those of two neighbouring hosts. */
+/* The PE of another host to compare with next: one with this PE's number on the hosts before
+ * and after its own; is_all: later on more distant ones. If PEs differ, PEs of one host do, or
+ * those of two neighbouring hosts. */
 static uint32_t next_far_peer(const struct ch_team *team, bool is_all)
 {
     const struct ch_nodes *nodes = &team->levels->nodes;
@@ -220,7 +227,8 @@ static uint32_t next_far_peer(const struct ch_team *team, bool is_all)
     return ch_node_pe(nodes, host, nodes->local[team->me] % ch_node_pes(nodes, host));
 }
 
-/* With the lock of `ask`. */
+/* Does the call that the copies show of PE `pe` differ from this PE's? The caller has locked
+ * `ask`. */
 static bool clashes_far(const struct ch_team *team, struct ch_ask *ask,
                         const struct ch_record_call *mine, uint32_t pe, struct ch_two *out)
 {
@@ -230,6 +238,8 @@ static bool clashes_far(const struct ch_team *team, struct ch_ask *ask,
            clashes(team, mine, pe, &theirs, out);
 }
 
+/* As compare_near, with one PE of another host; false also if its record has not arrived
+ * yet. */
 static bool compare_far(struct ch_team *team, const struct ch_record_call *mine, bool is_all,
                         struct ch_two *out)
 {
@@ -263,7 +273,8 @@ void ch_team_look(void *arg, uint64_t waited_ns)
         ch_team_refuse(team, ch_doing_key(&two.calls[0]), &two);
 }
 
-/* Waits, unless another thread does. */
+/* As clashes_far, but wait up to ASK_NS for the record of PE `other` to arrive and show a call
+ * that differs. False also if another thread uses the copies. */
 static bool ask_and_wait(struct ch_team *team, const struct ch_record_call *mine,
                          uint32_t other, struct ch_two *out)
 {

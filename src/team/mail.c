@@ -71,14 +71,16 @@ static void post_packet(const struct ch_team *team, uint32_t to, struct ch_packe
     ch_link_post_word(link, &packet->flag, flag, CH_DATA);
 }
 
-/* Two sets of packets, so that a PE that is one exchange ahead overwrites no unread packet. The
- * last exchange has a set of its own and no number: after a call that failed or was refused,
- * some PEs may have begun an exchange that others have not. */
+/* The set of packets of the current exchange: one of two, so that a PE that is one exchange
+ * ahead overwrites no unread packet. The last exchange has a set of its own and no number:
+ * after a call that failed or was refused, some PEs may have begun an exchange that others have
+ * not. */
 static uint64_t current_set(const struct ch_team *team)
 {
     return team->is_ending ? CH_MAIL_LAST : team->mail_epoch % 2;
 }
 
+/* The flag of the packets of the current exchange. */
 static uint64_t current_flag(const struct ch_team *team)
 {
     return team->is_ending ? 1 : team->mail_epoch;
@@ -86,6 +88,7 @@ static uint64_t current_flag(const struct ch_team *team)
 
 enum { MESH_MOST = 32, FAN = 16 };
 
+/* Are the leaders connected as a tree? nodes: null on one host. */
 static bool is_tree(const struct ch_nodes *nodes)
 {
     return nodes != NULL && nodes->count > MESH_MOST;
@@ -105,6 +108,7 @@ static uint32_t next_host(const struct ch_nodes *nodes, uint32_t at, uint32_t to
     return to == at ? at : (at - 1) / FAN;
 }
 
+/* The packet from `from` for this PE in the current exchange. */
 static struct ch_packet *packet_of(const struct ch_team *team, uint32_t from)
 {
     return packet_in(team, team->me, current_set(team), from);
@@ -131,8 +135,8 @@ static bool has_sent_any(const struct ch_team *team, uint32_t host)
     return false;
 }
 
-/* Whose absence explains that the word of `from` is not here: that of the first leader on its
- * way of whom nothing was heard, or its own. */
+/* The PE whose absence explains that the word of `from` is not here: the first leader on its
+ * way of whom nothing was heard, or else `from`. */
 static uint32_t find_missing(const struct ch_team *team, uint32_t from)
 {
     const struct ch_nodes *nodes = &team->levels->nodes;
@@ -145,6 +149,8 @@ static uint32_t find_missing(const struct ch_team *team, uint32_t from)
     return from;
 }
 
+/* Wait for the word of `from` in the current exchange. If that fails, the message names the PE
+ * that is missing. */
 static chorus_status wait_for_mail(const struct ch_team *team, uint32_t from,
                                    uint64_t *value_out)
 {
@@ -156,14 +162,15 @@ static chorus_status wait_for_mail(const struct ch_team *team, uint32_t from,
     return ch_team_describe_mail(team, find_missing(team, from), status);
 }
 
+/* Write the word of `from` to the mailbox of PE `to`. */
 static void post_mail(const struct ch_team *team, uint32_t to, uint32_t from, uint64_t value)
 {
     post_packet(team, to, packet_in(team, to, current_set(team), from), value,
                 current_flag(team));
 }
 
-/* To the PEs of this host, beginning after this PE, so that not all PEs write to the same PE at
- * once. */
+/* Write the word of `from` to the PEs of this host, beginning after this PE, so that not all
+ * PEs write to the same PE at once. */
 static void post_near(const struct ch_team *team, uint32_t from, uint64_t value)
 {
     const struct ch_nodes *nodes = team->levels != NULL ? &team->levels->nodes : NULL;
@@ -179,7 +186,8 @@ static void post_near(const struct ch_team *team, uint32_t from, uint64_t value)
     }
 }
 
-/* To the neighbours, but for the one that sent it. */
+/* Send the word of `from` to the leaders that this leader is connected to, except the one that
+ * sent it. */
 static void post_leaders(const struct ch_team *team, uint32_t from, uint64_t value)
 {
     const struct ch_nodes *nodes = &team->levels->nodes;
@@ -197,7 +205,8 @@ static void post_leaders(const struct ch_team *team, uint32_t from, uint64_t val
 
 enum part { NEAR, FAR, ALL };
 
-/* The words of the PEs of this host, of the others, or of all; a leader forwards them. */
+/* Wait for the words of the PEs of this host, of the others, or of all; a leader forwards them.
+ * `bytes` of each are stored in blobs_out, if not null, `stride` bytes apart. */
 static chorus_status receive_words(const struct ch_team *team, enum part part, size_t bytes,
                                    size_t stride, char *blobs_out)
 {
@@ -233,6 +242,7 @@ static chorus_status exchange_word(struct ch_team *team, uint64_t mine, size_t b
     return nodes != NULL ? receive_words(team, FAR, bytes, stride, blobs_out) : CHORUS_OK;
 }
 
+/* ch_voters.exchange among all PEs of a team, word by word. */
 static chorus_status voters_exchange(void *self, const void *blob, size_t bytes,
                                      void *blobs_out)
 {
@@ -247,6 +257,7 @@ static chorus_status voters_exchange(void *self, const void *blob, size_t bytes,
     return CHORUS_OK;
 }
 
+/* ch_voters.number: the number in the job of a PE of the team. */
 static uint32_t voters_number(const void *self, uint32_t voter)
 {
     return ((const struct ch_team *)self)->members[voter].world;
@@ -268,13 +279,16 @@ chorus_status ch_team_sync_last(struct ch_team *team)
 }
 
 /* --- groups ------------------------------------------------------------------------------- */
-/* The sets of packets after those of the team. */
+/* The packet from `from` for `to` in their exchange `count` in groups. Its sets come after
+ * those of the team. */
 static struct ch_packet *group_packet(const struct ch_team *team, uint32_t to, uint32_t from,
                                       uint64_t count)
 {
     return packet_in(team, to, 2 + count % 2, from);
 }
 
+/* Exchange up to 8 bytes of each PE of the group; those of PE i are stored at blobs_out + i *
+ * stride. */
 static chorus_status exchange_part(const struct ch_group *group, const char *blob, size_t bytes,
                                    size_t stride, char *blobs_out)
 {
@@ -299,6 +313,7 @@ static chorus_status exchange_part(const struct ch_group *group, const char *blo
     return CHORUS_OK;
 }
 
+/* ch_voters.exchange among the PEs of a group, word by word. */
 static chorus_status group_exchange(void *self, const void *blob, size_t bytes, void *blobs_out)
 {
     for (size_t at = 0; at < bytes; at += sizeof(uint64_t)) {
@@ -310,6 +325,7 @@ static chorus_status group_exchange(void *self, const void *blob, size_t bytes, 
     return CHORUS_OK;
 }
 
+/* ch_voters.number: the number in the job of a PE of the group. */
 static uint32_t group_number(const void *self, uint32_t voter)
 {
     const struct ch_group *const group = self;

@@ -15,6 +15,7 @@ struct proposal {
     uint64_t bytes, offset;
 };
 
+/* ERR_ARG if two members request different numbers of bytes. */
 static chorus_status compare_proposals(const struct ch_team *team, const struct proposal *all)
 {
     for (uint32_t pe = 1; pe < team->n; pe++)
@@ -41,7 +42,8 @@ static uint64_t highest_offset(const struct ch_team *team, const struct proposal
     return high;
 }
 
-/* Allocate at the same offset on all members. On a failure this PE may have a block. */
+/* Allocate a block at the same offset on all members. *block_io is null before; after a failure
+ * it may be a block, which the caller frees. all: memory for the members' proposals. */
 static chorus_status alloc_same_offset(struct ch_heap *heap, struct ch_team *team, size_t bytes,
                                        struct proposal *all, void **block_io)
 {
@@ -73,6 +75,7 @@ static const char *address_at_peer(const struct ch_teams *teams, const struct ch
            (start - ch_heap_data_base(teams->heap, teams->me_world));
 }
 
+/* Undo register_object; also after it has failed. */
 static void unregister_object(const struct ch_teams *teams, const struct ch_object *object)
 {
     const struct ch_team *team = object->team;
@@ -108,6 +111,7 @@ static chorus_status register_object(const struct ch_teams *teams,
     return status;
 }
 
+/* Allocate the object's memory on all members, and register it. all: memory for proposals. */
 static chorus_status alloc_object_memory(struct ch_teams *teams, struct ch_object *object,
                                          struct proposal *all)
 {
@@ -184,7 +188,7 @@ static void free_object(struct ch_teams *teams, struct ch_object **at)
     free(object);
 }
 
-/* Every member frees the same object. */
+/* ERR_ARG unless every member frees the same object of the team, which begins at ptr. */
 static chorus_status agree_to_free(const struct ch_teams *teams, struct ch_team *team,
                                    const struct ch_object *object, const void *ptr,
                                    struct proposal *all)

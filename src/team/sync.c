@@ -18,6 +18,7 @@ static size_t round_up(size_t value, size_t to)
     return (value + to - 1) / to * to;
 }
 
+/* Bytes of a chunk of this kind where a chunk of plain data should have `wanted` bytes. */
 static size_t chunk_of(enum ch_cell kind, size_t wanted)
 {
     const size_t bytes = kind == CH_CELL_simple ? wanted : wanted / LL_FRACTION;
@@ -27,6 +28,7 @@ static size_t chunk_of(enum ch_cell kind, size_t wanted)
     return bytes < grain ? grain : bytes / grain * grain;
 }
 
+/* The smallest exponent of a power of two that is not below value. */
 static uint32_t log2_up(uint64_t value)
 {
     uint32_t log2 = 0;
@@ -36,19 +38,22 @@ static uint32_t log2_up(uint64_t value)
     return log2;
 }
 
+/* Bytes, with flags, of the cells of data of `bytes`. */
 static size_t bytes_of_cells(enum ch_cell kind, size_t bytes)
 {
     return ch_cells(kind, bytes) * ch_cell_bytes(kind);
 }
 
+/* The larger of both, rounded up to whole lines. */
 static size_t round_up_to_least(size_t bytes, size_t least)
 {
     return round_up(bytes > least ? bytes : least, sizeof(struct ch_line));
 }
 
-/* For a chunk, or for several of plain data; and of packets, all n slots together hold the
- * messages of exchanges in rounds, for any radix: a PE receives up to n / 2 * log2(n) blocks
- * there, of two units or more, in fewer than n messages, each a multiple of a line. */
+/* Bytes of a slot, for a chunk, or for several of plain data; and of packets, all n slots
+ * together hold the messages of exchanges in rounds, for any radix: a PE receives up to n / 2 *
+ * log2(n) blocks there, of two units or more, in fewer than n messages, each a multiple of a
+ * line. */
 static size_t slot_bytes(enum ch_cell kind, uint32_t n, size_t chunk)
 {
     const size_t chunks = kind == CH_CELL_simple ? ch_slot_chunks(n) : 1;
@@ -57,7 +62,7 @@ static size_t slot_bytes(enum ch_cell kind, uint32_t n, size_t chunk)
     return round_up_to_least(chunks * bytes_of_cells(kind, chunk), units * CH_SLOT_UNIT);
 }
 
-/* For a block of every PE, and the same again if PEs act for others. */
+/* Bytes of `own` memory: for a block of every PE, and the same again if PEs act for others. */
 static size_t own_bytes(enum ch_cell kind, uint32_t n, size_t chunk)
 {
     if (kind == CH_CELL_ll128) return 0;

@@ -168,7 +168,8 @@ struct ch_dup {
  * then have no room. */
 size_t ch_sync_chunk_bytes(uint32_t n, size_t wanted, bool is_far);
 
-/* The layout for that chunk. No duplicate is slim, until the caller sets their number. */
+/* Set the layout for chunks of chunk_bytes, what ch_sync_chunk_bytes returned. No duplicate is
+ * slim, until the caller sets their number. */
 void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes,
                          bool is_far);
 
@@ -188,11 +189,14 @@ CH_FN size_t ch_dup_offset(const struct ch_sync_layout *layout, uint32_t dup)
     return whole * layout->dup_bytes + (dup - whole) * layout->slim_bytes;
 }
 
+/* The address of the word that PE `writer` stores in the duplicate at `dup`; n: PEs of the
+ * team. */
 CH_FN uint64_t *ch_sync_word(char *dup, uint32_t n, enum ch_word word, uint32_t writer)
 {
     return (uint64_t *)(void *)(dup + ((size_t)word * n + writer) * CH_CACHE_LINE_BYTES);
 }
 
+/* Bytes of a cell of this kind, flags included. */
 CH_FN size_t ch_cell_bytes(enum ch_cell kind)
 {
 #define X(name, cell, data) \
@@ -202,7 +206,7 @@ CH_FN size_t ch_cell_bytes(enum ch_cell kind)
     return 0;
 }
 
-/* Cells that a message of `bytes` takes. */
+/* Number of cells that data of `bytes` takes. */
 CH_FN uint64_t ch_cells(enum ch_cell kind, size_t bytes)
 {
 #define X(name, cell, data) \
@@ -212,8 +216,9 @@ CH_FN uint64_t ch_cells(enum ch_cell kind, size_t bytes)
     return 0;
 }
 
-/* Those that a message in a FIFO takes: whole cache lines. Packets of two messages in one line
- * would let the writer of the second wait until the reader of the first returns the line. */
+/* Number of cells that a message of `bytes` takes in a FIFO: whole cache lines. Packets of two
+ * messages in one line would let the writer of the second wait until the reader of the first
+ * returns the line. */
 CH_FN uint64_t ch_message_cells(enum ch_cell kind, size_t bytes)
 {
     const uint64_t packets = CH_CACHE_LINE_BYTES / sizeof(struct ch_packet);
@@ -260,16 +265,17 @@ struct ch_nodes {
 /* Number of words that the arrays for n PEs need. */
 #define CH_NODES_WORDS(n) (4 * (size_t)(n) + 1)
 
-/* For n PEs on the hosts hosts[0..n), which may be any numbers. The struct keeps using
- * `words`. */
+/* Set `nodes` for n PEs on the hosts hosts[0..n), which may be any numbers. words: memory for
+ * its arrays, CH_NODES_WORDS(n) words, which it keeps using. */
 void ch_nodes_init(struct ch_nodes *nodes, const uint32_t hosts[], uint32_t n, uint32_t *words);
 
+/* Number of PEs of host `node`. */
 CH_FN uint32_t ch_node_pes(const struct ch_nodes *nodes, uint32_t node)
 {
     return nodes->first[node + 1] - nodes->first[node];
 }
 
-/* The PE with this number on a host. */
+/* The PE of the team that has the number `local` on host `node`. */
 CH_FN uint32_t ch_node_pe(const struct ch_nodes *nodes, uint32_t node, uint32_t local)
 {
     return nodes->pes[nodes->first[node] + local];

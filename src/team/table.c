@@ -31,7 +31,8 @@ chorus_status ch_team_fail_unknown(const struct ch_teams *teams, ch_team_handle 
     return CH_FAIL(CHORUS_ERR_ARG, "team handle %d was never returned by the library", handle);
 }
 
-/* Every PE of the parent passes the same list, so every PE finds the same error in it. */
+/* ERR_ARG if the list of a new team is wrong. Every PE of the parent passes the same list, so
+ * every PE finds the same error in it. *is_member_out: this PE is in the list. */
 static chorus_status check_list(const struct ch_team *parent, const uint32_t pes[], uint32_t n,
                                 bool *is_member_out)
 {
@@ -58,7 +59,8 @@ static chorus_status check_list(const struct ch_team *parent, const uint32_t pes
 
 #define FNV_PRIME UINT64_C(0x100000001b3)
 
-static uint64_t word_of_child(struct ch_team *parent)
+/* Count a further team that is created from parent; return its word, see struct ch_team. */
+static uint64_t new_child_word(struct ch_team *parent)
 {
     const uint32_t child = parent->n_children++;
     const uint64_t digest =
@@ -79,7 +81,7 @@ chorus_status ch_team_create(struct ch_teams *teams, ch_team_handle parent_handl
     CH_TRY(ch_team_get(teams, parent_handle, &parent));
     CH_TRY(check_list(parent, pes, n, &draft->is_member));
     voters = ch_team_voters(parent);
-    draft->word = word_of_child(parent);
+    draft->word = new_child_word(parent);
     CH_TRY(ch_drafts_make(teams, &voters, drafts, 1, ch_is_across(teams, &voters, pes, n)));
     *handle_out = CHORUS_TEAM_INVALID;
     if (draft->team == NULL) return CHORUS_OK;
@@ -98,8 +100,9 @@ static uint64_t digest_of(const uint32_t pes[], uint32_t n, int tag)
     return sum;
 }
 
-/* The word of a group's team, from its parent, the digest of its list, and how many groups
- * each member has created: each creation by the same members has other values. */
+/* Compute the word of a group's team, from its parent, the digest of its list, and how many
+ * groups each member has created: each creation by the same members has other values. ERR_ARG
+ * if the digests of members differ. */
 static chorus_status agree_on_word(const struct ch_voters *voters, struct ch_team *parent,
                                    uint64_t digest, uint64_t *word_out)
 {
@@ -188,8 +191,8 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
     return CHORUS_OK;
 }
 
-/* WORLD, SHARED and NODE are created first, so they get the handles 0, 1 and 2; on one host
- * also SAME_MYPE_NODE, which is this PE alone. */
+/* Create the predefined teams: WORLD, SHARED and NODE first, so that they get the handles 0, 1
+ * and 2; on one host also SAME_MYPE_NODE, which is this PE alone. */
 static chorus_status make_predefined(struct ch_teams *teams, const struct ch_voters *voters)
 {
     const uint32_t n = teams->n_world;
@@ -217,7 +220,8 @@ static chorus_status make_predefined(struct ch_teams *teams, const struct ch_vot
     return status;
 }
 
-/* The PEs of all hosts that have this PE's number on their host, if there are several hosts. */
+/* If there are several hosts, create SAME_MYPE_NODE: the PEs of all hosts that have this PE's
+ * number on their host. */
 static chorus_status make_same_number(struct ch_teams *teams, const struct ch_voters *voters)
 {
     const struct ch_team *world = teams->slots[CHORUS_TEAM_WORLD].team;
@@ -239,7 +243,7 @@ static chorus_status make_same_number(struct ch_teams *teams, const struct ch_vo
     return status;
 }
 
-/* Teams without a launcher of collectives have no algorithms. */
+/* The algo_text of teams without a launcher of collectives, which have no algorithms. */
 static const char *no_algo_text(uint32_t id)
 {
     (void)id;

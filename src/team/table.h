@@ -36,31 +36,36 @@ struct ch_teams {
     struct ch_object *objects;             /* owned: of all teams, see memory.h; atomic */
 };
 
+/* The handle of the team in this slot, or of the next team there. */
 static inline ch_team_handle ch_team_handle_of(const struct ch_teams *teams, uint32_t slot)
 {
     return (ch_team_handle)(teams->slots[slot].generation << CH_TEAM_SLOT_BITS | slot);
 }
 
-/* Allocate a team of n PEs with its memory; it has no peers yet. */
+/* Allocate a team of n PEs with its memory; it has no peers yet. is_far: as in
+ * ch_sync_layout_init. */
 CH_MUST_CHECK chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n,
                                           size_t chunk_bytes, bool is_far,
                                           struct ch_team **team_out);
 void ch_team_free(struct ch_teams *teams, struct ch_team *team); /* null is a no-op */
+/* Free this PE's memory of all objects of the team. */
 void ch_team_end_objects(struct ch_teams *teams, const struct ch_team *team);
 
 /* Are the PEs pes[0..n) of the voters on several hosts? */
 bool ch_is_across(const struct ch_teams *teams, const struct ch_voters *voters,
                   const uint32_t pes[], uint32_t n);
 
-/* Register its memory for peers of other hosts. */
+/* Register this PE's mailbox and sync memory of the team with the network, so that PEs of other
+ * hosts can write there. keys_out receives the network's keys, if it has keys. */
 CH_MUST_CHECK chorus_status ch_team_attach(const struct ch_teams *teams,
                                            const struct ch_team *team,
                                            struct ch_team_keys *keys_out);
-/* And learn the key of peer `pe`. */
+/* Give the network the keys that peer `pe` got from ch_team_attach. A no-op if it is mapped. */
 CH_MUST_CHECK chorus_status ch_team_add_peer_keys(const struct ch_teams *teams,
                                                   const struct ch_team *team, uint32_t pe,
                                                   const struct ch_team_keys *keys);
-/* Create the links to the peers, once all were added. */
+/* Once all peers were added: set the links to those that are not mapped, and allocate the local
+ * copies of what this PE writes there. */
 CH_MUST_CHECK chorus_status ch_team_link(const struct ch_teams *teams, struct ch_team *team);
 
 /* Allocate the pages of the boards of plain data, on which the PEs of a host pass on what comes
@@ -84,9 +89,12 @@ struct ch_group {
 };
 struct ch_voters ch_group_voters(struct ch_group *group); /* the team is borrowed */
 
-/* The offsets of the team's sync memory and mailbox in this PE's memory, which peers need. */
+/* The offsets of the team's sync memory and mailbox in this PE's memory, which peers need, as
+ * one word. */
 uint64_t ch_team_pack_offsets(const struct ch_teams *teams, const struct ch_team *team);
 
+/* Set peer `pe` of the team: the PE whose number in the job is `world`. place: what
+ * ch_team_pack_offsets returned on that PE. */
 void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32_t pe,
                       uint32_t world, uint64_t place);
 
@@ -181,21 +189,24 @@ const struct ch_team *ch_teams_owner(struct ch_teams *teams, const void *ptr, si
 
 enum { CH_WHERE_BYTES = 3 * CH_DOING_TEXT_BYTES };
 
-/* "PE 1, which has not begun this call: PE 1 has been in barrier, call 16 of team 0, for 12 s".
- * A PE that makes another call is named first. `suspect` is the PE of the team to name if the
- * records show none that is missing; this PE: none is known. False: no PE is named. */
+/* Write which PE is missing: "PE 1, which has not begun this call: PE 1 has been in barrier,
+ * call 16 of team 0, for 12 s". A PE that makes another call is named first. `suspect` is the
+ * PE of the team to name if the records show none that is missing; this PE: none is known.
+ * False: no PE is named. */
 bool ch_team_missing_text(const struct ch_team *team, const struct ch_doing *call,
                           uint32_t suspect, char text[CH_WHERE_BYTES]);
 
-/* Set the message of a failed wait for a word of `from`. */
+/* Fail with the message of a wait for a word of PE `from` that ended with `status`; with that
+ * of the refusal, if the team's call was refused. */
 chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
                                     chorus_status status);
 
-/* Append to the message of this PE's failed call on memory or teams which PE is missing, and
- * what it is doing. */
-/* Of a wait for words that failed: add which PE waits for which, as far as it is known. */
+/* Append to the message of a failed wait for words which PE waits for which, as far as this is
+ * known. */
 void ch_teams_add_chain(const struct ch_teams *teams);
 
+/* Append to the message of this PE's failed call on memory or teams which PE is missing, and
+ * what it is doing. */
 void ch_teams_add_missing(const struct ch_teams *teams, const struct ch_record_call *called);
 
 /* Log what this PE waits for. `named` is the missing PE, if the records do not show it; or
@@ -205,7 +216,7 @@ void ch_teams_warn(const struct ch_teams *teams, const struct ch_wait_policy *po
 
 enum { CH_DEADLINE_BYTES = 80 };
 
-/* "it will fail after 300 s, which CHORUS_TIMEOUT changes" */
+/* Write when a wait will fail: "it will fail after 300 s, which CHORUS_TIMEOUT changes". */
 void ch_deadline_text(uint64_t timeout_ns, char text[CH_DEADLINE_BYTES]);
 
 #endif /* CH_TEAM_TABLE_H */

@@ -19,7 +19,7 @@
 /* Alignment of sync memory and mailboxes, that of a struct ch_line. */
 #define PLACE_STEP sizeof(struct ch_line)
 
-/* Offsets of sync memory and mailbox in the PE's memory. */
+/* The offset of the team's sync memory in this PE's memory, in units of PLACE_STEP. */
 static uint64_t sync_steps(const struct ch_teams *teams, const struct ch_team *team)
 {
     const char *data = ch_heap_data_base(teams->heap, teams->me_world);
@@ -27,6 +27,7 @@ static uint64_t sync_steps(const struct ch_teams *teams, const struct ch_team *t
     return (uint64_t)((char *)team->sync - data) / PLACE_STEP;
 }
 
+/* The offset of its mailbox, in the same units. */
 static uint64_t mail_steps(const struct ch_teams *teams, const struct ch_team *team)
 {
     const char *base = ch_heap_base(teams->heap, teams->me_world);
@@ -39,31 +40,33 @@ static size_t mail_bytes(const struct ch_team *team)
     return CH_MAIL_SETS * (size_t)team->n * sizeof(struct ch_packet);
 }
 
-/* Behind the mailbox, at a cache line. */
+/* The offset of the PE's mark from its mailbox: behind it, at a cache line. */
 static size_t refusal_offset(const struct ch_team *team)
 {
     return (mail_bytes(team) + CH_CACHE_LINE_BYTES - 1) / CH_CACHE_LINE_BYTES *
            CH_CACHE_LINE_BYTES;
 }
 
+/* The offset of the PE's area for CHORUS_CHECK from its mailbox. */
 static size_t check_offset(const struct ch_team *team)
 {
     return refusal_offset(team) + sizeof(struct ch_refusal);
 }
 
-/* With the area of CHORUS_CHECK. */
+/* Bytes of the mailbox, the mark and the area for CHORUS_CHECK together. */
 static size_t shared_bytes(const struct ch_team *team)
 {
     return check_offset(team) + team->check_bytes;
 }
 
 /* --- peers that are not mapped ------------------------------------------------------------ */
-/* The part of sync memory that algorithms use; on GPUs all peers are mapped. */
+/* Bytes of the part of sync memory that algorithms use; on GPUs all peers are mapped. */
 static size_t sync_bytes(const struct ch_team *team)
 {
     return ch_dup_offset(&team->layout, team->n_dups);
 }
 
+/* Number of PEs of the team that are not mapped. */
 static uint32_t count_far(const struct ch_teams *teams, const struct ch_team *team)
 {
     uint32_t n = 0;
@@ -73,6 +76,7 @@ static uint32_t count_far(const struct ch_teams *teams, const struct ch_team *te
     return n;
 }
 
+/* Number of hosts that PEs of the team are on. */
 static uint32_t count_nodes(const struct ch_teams *teams, const struct ch_team *team)
 {
     const uint32_t *nodes = ch_links_nodes(teams->links);
@@ -88,9 +92,9 @@ static uint32_t count_nodes(const struct ch_teams *teams, const struct ch_team *
     return n > 0 ? n : 1;
 }
 
-/* Local copies of what this PE writes to the sync memory of those peers. Except for FIFOs,
- * pages are allocated when they are written; these are few, since most of that memory is
- * written by other PEs. */
+/* Allocate the local copies of what this PE writes to the sync memory of peers that are not
+ * mapped, n_far of them. Except for FIFOs, pages are allocated when they are written; these are
+ * few, since most of that memory is written by other PEs. */
 static chorus_status make_mirrors(struct ch_team *team, uint32_t n_far)
 {
     void *made;
@@ -130,6 +134,7 @@ void ch_team_fill_boards(const struct ch_team *team)
         fill_pages(team, team->peers[pe].sync, pe);
 }
 
+/* Set the link to peer `pe`, whose sync memory is from now on the nth local copy. */
 static void add_link(struct ch_team *team, uint32_t pe, struct ch_link *link, uint32_t nth)
 {
     struct ch_peer *peer = &team->peers[pe];
@@ -181,6 +186,7 @@ chorus_status ch_team_add_peer_keys(const struct ch_teams *teams, const struct c
                                  sync_bytes(team), keys->sync);
 }
 
+/* Let the network forget the keys of peer `pe`, if it is not mapped. */
 static void drop_peer_keys(const struct ch_teams *teams, const struct ch_team *team,
                            uint32_t pe)
 {
@@ -191,7 +197,7 @@ static void drop_peer_keys(const struct ch_teams *teams, const struct ch_team *t
     ch_links_drop_peer_key(teams->links, world, team->peers[pe].sync + team->remotes[pe].sync);
 }
 
-/* Undoes what the functions above do. */
+/* Undo ch_team_link, ch_team_attach and ch_team_add_peer_keys. */
 static void unregister_routes(const struct ch_teams *teams, struct ch_team *team)
 {
     ch_links_detach(teams->links, team->mail);
@@ -216,6 +222,8 @@ static void free_dups(struct ch_team *team)
     free(team->dups);
 }
 
+/* Allocate the state of the team's CTAs between calls. On a failure it sets no message, and
+ * ch_team_free frees what there is. */
 static chorus_status alloc_dups(struct ch_team *team)
 {
     team->dups = calloc(team->n_dups, sizeof(*team->dups));
@@ -251,7 +259,7 @@ void ch_team_free(struct ch_teams *teams, struct ch_team *team)
     free(team);
 }
 
-/* A team of several PEs can be marked, which ends the waits of its collectives. */
+/* Prepare a team of several PEs for marks, which end the waits of its collectives. */
 static void init_refusal(const struct ch_teams *teams, struct ch_team *team)
 {
     char *const mail = team->mail;
@@ -268,8 +276,8 @@ static void init_refusal(const struct ch_teams *teams, struct ch_team *team)
     team->refusable = &team->refusable_own;
 }
 
-/* The memory that peers write to. The mailbox comes first: that of WORLD is then near the
- * doorbell, so that a peer that stores to both needs one page of page tables less. */
+/* Allocate the memory that peers write to. The mailbox comes first: that of WORLD is then near
+ * the doorbell, so that a peer that stores to both needs one page of page tables less. */
 static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
 {
     struct ch_heap *heap = teams->heap;
@@ -290,7 +298,8 @@ static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
                    PLACE_STEP << 32);
 }
 
-/* Created with the team, so that a call allocates nothing during its first capture. */
+/* Create the event of the first capture with the team, so that a call allocates nothing during
+ * that capture. device: null on a host. */
 static chorus_status make_event(const struct ch_device *device, struct ch_team *team)
 {
     if (device == NULL) return CHORUS_OK;

@@ -118,14 +118,14 @@ struct ch_team {
     uint32_t *n_in_use; /* number of the PE's teams with calls on its GPU; borrowed, atomic */
 };
 
-/* The GPU's state of a duplicate; that of duplicate 0 comes first. */
+/* The address of the GPU's state of the duplicates, duplicate 0 first; in the GPU's memory. */
 static inline char *ch_team_device_dups(const struct ch_team *team)
 {
     return (char *)team->sync + ch_dup_offset(&team->layout, team->n_dups);
 }
 
-/* Number of CTAs of calls on its streams, except those of graphs, that have ended; in the GPU's
- * memory. */
+/* The address, in the GPU's memory, of the number of CTAs of calls on the team's streams,
+ * except those of graphs, that have ended. */
 static inline uint64_t *ch_team_ended(const struct ch_team *team)
 {
     return &((struct ch_dup *)(void *)ch_team_device_dups(team))->ended;
@@ -147,7 +147,7 @@ CH_MUST_CHECK chorus_status ch_teams_open(struct ch_boot *boot, struct ch_heap *
                                           const struct ch_wait_policy *policy,
                                           const struct ch_device_terms *terms,
                                           struct ch_teams **teams_out);
-/* algo_text returns the name of an algorithm, for messages. */
+/* Set the function that returns the name of an algorithm, for messages. */
 void ch_teams_name_algorithms(struct ch_teams *teams, const char *(*algo_text)(uint32_t id));
 void ch_teams_close(struct ch_teams *teams); /* null is a no-op; not collective */
 
@@ -164,7 +164,7 @@ struct ch_team_slot {
     uint32_t generation;  /* of the team in this slot, or of the next one */
 };
 
-/* ERR_ARG, for a handle without a team. */
+/* Fail with ERR_ARG and the reason why the handle has no team. */
 CH_COLD chorus_status ch_team_fail_unknown(const struct ch_teams *teams, ch_team_handle handle);
 
 /* The team of a handle. ERR_ARG, with the reason: never a team, CHORUS_TEAM_INVALID, or
@@ -209,7 +209,7 @@ CH_MUST_CHECK chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_hand
  */
 struct ch_voters ch_team_voters(struct ch_team *team);
 
-/* Only the barrier. */
+/* Only the barrier of a vote: return once all PEs of the team have called. */
 CH_MUST_CHECK chorus_status ch_team_sync_by_mail(struct ch_team *team);
 
 /* Are all peers mapped? */
@@ -232,10 +232,10 @@ static inline uint64_t ch_team_next_call(struct ch_team *team, bool is_serial)
 /* PE of `team` whose number in the job is `world`; -1 if there is none. */
 int ch_team_find(const struct ch_team *team, uint32_t world);
 
-/* ERR_STATE, with the reason. */
+/* Fail with ERR_STATE: an earlier call on the team failed with `status`. */
 CH_COLD chorus_status ch_team_fail_broken(int status);
 
-/* The same if a collective on the team has failed. */
+/* ERR_STATE if a collective on the team has failed, else OK. */
 CH_MUST_CHECK static inline chorus_status ch_team_check_usable(const struct ch_team *team)
 {
     const int status = __atomic_load_n(&team->status, __ATOMIC_ACQUIRE);
@@ -260,22 +260,24 @@ static inline uint64_t ch_team_draw_ticket(struct ch_team *team, bool is_serial)
     return ticket;
 }
 
-/* Have all calls ended? */
+/* Have all calls on the team that drew a ticket ended? */
 static inline bool ch_team_is_idle(struct ch_team *team)
 {
     return __atomic_load_n(&team->ticket_next, __ATOMIC_RELAXED) ==
            ch_word_load(&team->ticket_serving);
 }
 
-/* ch_team_enter if other calls must run first. */
+/* Wait until all calls with earlier tickets have left; the slow path of ch_team_enter. */
 CH_MUST_CHECK CH_COLD chorus_status ch_team_wait(struct ch_team *team, uint64_t ticket);
 
+/* Return once the call with this ticket may run. */
 CH_MUST_CHECK static inline chorus_status ch_team_enter(struct ch_team *team, uint64_t ticket)
 {
     if (ch_word_load(&team->ticket_serving) >= ticket) return CHORUS_OK;
     return ch_team_wait(team, ticket);
 }
 
+/* End the call that has entered, and let the call with the next ticket enter. */
 static inline void ch_team_leave(struct ch_team *team)
 {
     ch_word_store(&team->ticket_serving, team->ticket_serving + 1, CH_CREDIT);

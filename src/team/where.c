@@ -10,7 +10,8 @@
 /* The state of a PE with respect to a call of another, by its record. */
 enum presence { HAS_BEGUN, IS_MISSING, MAKES_ANOTHER };
 
-/* A PE whose record is not accessible is assumed to have begun it. */
+/* What PE `pe` does with respect to the call, by its record. A PE whose record is not
+ * accessible is assumed to have begun it. */
 static enum presence presence_of(const struct ch_team *team, uint32_t pe,
                                  const struct ch_doing *call)
 {
@@ -80,6 +81,7 @@ chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
         text, me, (double)team->policy->timeout_ns / (double)CH_NS_PER_S, late);
 }
 
+/* This PE's team of a recorded call; null: there is none. */
 static const struct ch_team *team_of(const struct ch_teams *teams, const struct ch_doing *call)
 {
     for (uint32_t slot = 0; slot < teams->n_slots_used; slot++)
@@ -98,12 +100,14 @@ void ch_teams_add_missing(const struct ch_teams *teams, const struct ch_record_c
     ch_error_add(text);
 }
 
+/* For struct ch_records: the record of a PE of the job; arg is the heap. */
 static const struct ch_record *record_of(const void *arg, uint32_t pe)
 {
     return ch_heap_record(arg, pe);
 }
 
-/* Of this PE, in a wait for words. */
+/* Find which PE waits for which, beginning with this PE, which waits for words; false: this is
+ * not known. */
 static bool find_chain(const struct ch_teams *teams, struct ch_chain *out)
 {
     const struct ch_records records = {record_of, teams->heap, ch_heap_n_pes(teams->heap)};

@@ -64,12 +64,14 @@ struct ch_accumulator { /* floats for the 16-bit types, else elements as in ch_v
     uint64_t word[CH_PIECES_MAX][2 * CH_ACC_FACTOR];
 };
 
+/* Number of pieces of a lane's batch of this kind. */
 CH_FN int ch_pieces_of(enum ch_cell kind)
 {
     return kind == CH_PLAIN ? CH_PIECES_MAX : kind == CH_CELL_simple && !CH_IS_TIGHT ? 2 : 1;
 }
 
-/* Is the span a message? Messages are short enough for numbers of 32 bits, which are faster. */
+/* ll and ll128: data with flags. Such spans are one chunk at most, so numbers of 32 bits, which
+ * are faster, suffice. */
 CH_FN int ch_is_message(enum ch_cell kind)
 {
     return kind == CH_CELL_ll || kind == CH_CELL_ll128;
@@ -104,6 +106,7 @@ CH_FN struct ch_piece ch_message_piece(const struct ch_batch *b)
     return p;
 }
 
+/* This lane's first batch of a span, for memory at `at`; see batch.h. */
 CH_FN struct ch_batch ch_batch_first(enum ch_cell kind, const void *at, size_t bytes,
                                      struct ch_lanes g)
 {
@@ -123,7 +126,8 @@ CH_FN struct ch_batch ch_batch_first(enum ch_cell kind, const void *at, size_t b
     return b;
 }
 
-/* Whole warps move lines: all lanes of a warp continue while one of them has data. */
+/* Has the lane a batch here? Whole warps move lines: all lanes of a warp continue while one of
+ * them has data. */
 CH_FN int ch_batch_more(const struct ch_batch *b)
 {
     if (b->kind == CH_CELL_ll128) return ((uint32_t)b->piece & ~31u) < (uint32_t)b->pieces;
@@ -131,6 +135,7 @@ CH_FN int ch_batch_more(const struct ch_batch *b)
     return b->piece < b->pieces;
 }
 
+/* Proceed to this lane's next batch. */
 CH_FN void ch_batch_next(struct ch_batch *b)
 {
     b->piece =
@@ -138,6 +143,7 @@ CH_FN void ch_batch_next(struct ch_batch *b)
     if (ch_is_message(b->kind)) b->own = ch_message_piece(b);
 }
 
+/* Piece `u` of a batch; it has 0 bytes behind the span. */
 CH_FN struct ch_piece ch_piece_of(const struct ch_batch *b, int u)
 {
     const size_t begin = (b->piece + (size_t)u * b->width) * CH_PIECE_BYTES;
@@ -152,8 +158,9 @@ CH_FN struct ch_piece ch_piece_of(const struct ch_batch *b, int u)
 
 /* --- plain memory --- */
 
-/* The bytes of a piece with any alignment, in accesses of 4 bytes if possible, else of 1. These
- * loops are not unrolled: they are not on the fast path, and would use registers of it. */
+/* Load the bytes of a piece with any alignment, in accesses of 4 bytes if possible, else of
+ * 1. These loops are not unrolled: they are not on the fast path, and would use registers of
+ * it. */
 CH_FN void ch_partial_load(const char *from, uint32_t lead, uint32_t bytes, uint64_t word[2])
 {
     const uint32_t grain = (((uintptr_t)from | lead | bytes) & 3) == 0 ? 4 : 1;
@@ -174,6 +181,7 @@ CH_FN void ch_partial_load(const char *from, uint32_t lead, uint32_t bytes, uint
     word[1] = hi;
 }
 
+/* Store the bytes of a piece in the same way. */
 CH_FN void ch_partial_store(char *to, uint32_t lead, uint32_t bytes, const uint64_t word[2])
 {
     const uint32_t grain = (((uintptr_t)to | lead | bytes) & 3) == 0 ? 4 : 1;
@@ -191,6 +199,7 @@ CH_FN void ch_partial_store(char *to, uint32_t lead, uint32_t bytes, const uint6
     }
 }
 
+/* Is this a whole piece at an aligned address? */
 CH_FN int ch_is_whole(const char *at, struct ch_piece p)
 {
     return p.bytes == CH_PIECE_BYTES && (uintptr_t)at % CH_PIECE_BYTES == 0;
@@ -200,13 +209,15 @@ CH_FN int ch_is_whole(const char *at, struct ch_piece p)
  * bytes than words. */
 #define CH_WORDS_NONE -2
 
+/* The number of words of 4 bytes of a piece at `at`, or CH_WORDS_NONE. */
 CH_FN int ch_words_of(const char *at, uint32_t bytes)
 {
     return (((uint32_t)(uintptr_t)at | bytes) & 3) != 0 ? CH_WORDS_NONE : (int)(bytes / 4);
 }
 
-/* The piece of a message. Its usual forms are loaded without a branch, so that a short message
- * is loaded together with the number of the exchange and the mark; the others byte by byte. */
+/* Load the piece of a message from plain memory. Its usual forms are loaded without a branch,
+ * so that a short message is loaded together with the number of the exchange and the mark; the
+ * others byte by byte. */
 CH_FN void ch_message_load(const char *from, uint32_t bytes, uint64_t word[2])
 {
     const uint32_t low = (uint32_t)(uintptr_t)from; /* its use takes fewer instructions */
@@ -226,7 +237,7 @@ CH_FN void ch_message_load(const char *from, uint32_t bytes, uint64_t word[2])
     word[1] = whole[1] | part[1] | hi;
 }
 
-/* The piece of a message that is not whole. */
+/* Store a piece of a message that is not whole to plain memory. */
 CH_FN void ch_message_store(char *to, uint32_t bytes, const uint64_t word[2])
 {
     const int words = ch_words_of(to, bytes);
@@ -249,16 +260,16 @@ CH_FN uint64_t ch_opaque_after_loads(uint64_t x)
     return x;
 }
 
-/* Inside kernels: x, and the compiler keeps nothing that is made of it, such as an address, for
- * the next time. */
+/* Returns x. Inside kernels the compiler keeps nothing that is made of it, such as an address,
+ * for the next time. */
 CH_FN uint32_t ch_opaque(uint32_t x)
 {
     if (CH_INSIDE_KERNELS) __asm__ volatile("" : "+r"(x));
     return x;
 }
 
-/* What the compiler has computed from the lanes before is computed anew from the result. Of
- * lanes that are a constant of the call, nothing is. */
+/* Returns g. What the compiler has computed from the lanes before is computed anew from the
+ * result. Of lanes that are a constant of the call, nothing is. */
 CH_FN struct ch_lanes ch_lanes_opaque(struct ch_lanes g)
 {
     g.lane = (uint32_t)ch_opaque_after_loads(g.lane);
@@ -266,7 +277,8 @@ CH_FN struct ch_lanes ch_lanes_opaque(struct ch_lanes g)
     return g;
 }
 
-/* ptxas would move computations behind the wait for the previous kernel. */
+/* If the call has not waited for the previous kernel yet (is_due), wait after `known` and b are
+ * computed: ptxas would move their computation behind the wait. */
 CH_FN void ch_wait_previous_call(const struct ch_coll *c, uint64_t known,
                                  const struct ch_batch *b)
 {
@@ -277,13 +289,14 @@ CH_FN void ch_wait_previous_call(const struct ch_coll *c, uint64_t known,
     ch_kernel_wait_previous(c->lets_next);
 }
 
+/* Not 0: an earlier call of the team failed. */
 CH_FN uint64_t ch_failure_mark(const struct ch_coll *c)
 {
     return c->is_due ? *c->failed : c->broken;
 }
 
-/* Inside kernels lane 0 has read it, and the mark, when it acquired the team; the other lanes
- * receive both here, once. */
+/* The number of the last exchange of this kind. Inside kernels lane 0 has read it, and the
+ * mark, when it acquired the team; the other lanes receive both here, once. */
 CH_FN uint64_t ch_last_exchange(const struct ch_coll *c, enum ch_cell kind, struct ch_lanes g)
 {
     if (c->is_known != 0 && !*c->is_known) {
@@ -295,14 +308,16 @@ CH_FN uint64_t ch_last_exchange(const struct ch_coll *c, enum ch_cell kind, stru
     return c->exchanges[kind];
 }
 
+/* Set that number, in the state of the CTA or of each lane. */
 CH_FN void ch_set_last_exchange(const struct ch_coll *c, enum ch_cell kind, uint64_t number,
                                 struct ch_lanes g)
 {
     if (g.lane == 0 || c->is_known != 0) c->exchanges[kind] = number;
 }
 
-/* Calls inside kernels may load from any memory: a stack, shared or constant memory. The memory
- * of host calls is always global memory. */
+/* Load this lane's batch of plain memory at `at`. Calls inside kernels may load from any
+ * memory: a stack, shared or constant memory. The memory of host calls is always global
+ * memory. */
 CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_batch *b)
 {
 #pragma unroll
@@ -325,8 +340,8 @@ CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_bat
     }
 }
 
-/* Inside kernels the load of a message's later batches branches, which takes fewer registers;
- * only the first is loaded together with the number of the exchange. */
+/* As ch_value_load. Inside kernels the load of a message's later batches branches, which takes
+ * fewer registers; only the first is loaded together with the number of the exchange. */
 CH_FN void ch_value_load_more(struct ch_value *v, const char *at, const struct ch_batch *b)
 {
     const struct ch_piece p = ch_piece_of(b, 0);
@@ -344,6 +359,7 @@ CH_FN void ch_value_load_more(struct ch_value *v, const char *at, const struct c
     }
 }
 
+/* The same batch in a span that ends after `bytes`. */
 CH_FN struct ch_batch ch_batch_clip(const struct ch_batch *b, size_t bytes)
 {
     struct ch_batch clipped = *b;
@@ -353,6 +369,7 @@ CH_FN struct ch_batch ch_batch_clip(const struct ch_batch *b, size_t bytes)
     return clipped;
 }
 
+/* Load this lane's batch of the first `bytes` of the span, and zeros behind them. */
 CH_FN void ch_value_load_padded(struct ch_value *v, const char *at, size_t bytes,
                                 const struct ch_batch *b)
 {
@@ -377,6 +394,7 @@ CH_FN void ch_value_share(struct ch_value *v, const struct ch_value *from)
     *v = *from;
 }
 
+/* Store this lane's batch to plain memory at `at`. */
 CH_FN void ch_value_store(char *at, const struct ch_value *v, const struct ch_batch *b)
 {
 #pragma unroll
@@ -405,7 +423,7 @@ CH_FN void ch_value_store(char *at, const struct ch_value *v, const struct ch_ba
 #define CH_COPY_AHEAD \
     (CH_IS_TIGHT ? 4u : 6u) /* of collectives, which need registers for other things, too */
 
-/* One piece after another of those at `from`, of which a lane has each `step`th one; only what
+/* Copy up to `ahead` pieces of a lane, which are `step` pieces apart, from `from` on; only what
  * is before `end`, unless all are. */
 CH_FN void ch_copy_pieces(ulonglong2 *to, const ulonglong2 *from, const ulonglong2 *end,
                           uint32_t step, uint32_t ahead, int is_all)
@@ -421,7 +439,8 @@ CH_FN void ch_copy_pieces(ulonglong2 *to, const ulonglong2 *from, const ulonglon
         if (is_all || from + (size_t)u * step < end) to[(size_t)u * step] = v[u];
 }
 
-/* The whole pieces, if both sides are aligned. Returns the number of bytes that it copied. */
+/* Copy the whole pieces, if both sides are aligned. Returns the number of bytes that it
+ * copied. */
 CH_FN size_t ch_copy_whole(void *dst, const void *src, size_t bytes, uint32_t ahead,
                            struct ch_lanes g)
 {
@@ -480,11 +499,13 @@ CH_FN const char *ch_cell_of(const char *cells, const struct ch_batch *b)
     return cells + (size_t)((uint32_t)b->piece * CH_PIECE_BYTES);
 }
 
+/* Distance in bytes of a piece's second packet from its first. */
 CH_FN uint32_t ch_second_packet(const struct ch_batch *b)
 {
     return (uint32_t)b->pieces * (uint32_t)sizeof(struct ch_packet);
 }
 
+/* Store this lane's batch as packets or a part of a line, with the flag. */
 CH_FN void ch_value_send(enum ch_cell kind, char *cells, const struct ch_value *v,
                          const struct ch_batch *b, uint64_t flag)
 {
@@ -501,6 +522,7 @@ CH_FN void ch_value_send(enum ch_cell kind, char *cells, const struct ch_value *
     }
 }
 
+/* Load this lane's packets or part of a line, once, with their flags. */
 CH_FN void ch_value_poll(enum ch_cell kind, const char *cells, struct ch_value *v,
                          const struct ch_batch *b)
 {
@@ -516,8 +538,8 @@ CH_FN void ch_value_poll(enum ch_cell kind, const char *cells, struct ch_value *
     }
 }
 
-/* 0: the flags have arrived. The last part of a line contains the flag, and the lines of a warp
- * are combined. */
+/* Returns 0 if the flags have arrived. The last part of a line contains the flag, and the lines
+ * of a warp are combined. */
 CH_FN uint64_t ch_value_missing_flags(enum ch_cell kind, const struct ch_value *v,
                                       const struct ch_batch *b, uint64_t flag)
 {
@@ -527,6 +549,8 @@ CH_FN uint64_t ch_value_missing_flags(enum ch_cell kind, const struct ch_value *
                                         v->word[0][1] == flag);
 }
 
+/* Poll until the flags have arrived; v then has the data. If *st is an error already, it does
+ * not wait; a failure sets *st and the late peer. */
 CH_FN void ch_value_wait(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                          const char *cells, struct ch_value *v, const struct ch_batch *b,
                          uint64_t flag, chorus_status *st)
@@ -545,9 +569,9 @@ CH_FN void ch_value_wait(const struct ch_coll *c, enum ch_cell kind, uint32_t pe
     if (kind == CH_CELL_ll128) ch_value_poll(kind, cells, v, b); /* the data behind the flag */
 }
 
-/* The PE whose message has not arrived, if the wait for it failed; the first PE if all have
- * arrived since, as a failure without a PE is not reported. For lines, the lanes of a warp test
- * together. */
+/* If the wait failed, record as late the PE whose message has not arrived; the first PE if all
+ * have arrived since, as a failure without a PE is not reported. For lines, the lanes of a warp
+ * test together. */
 CH_FN void ch_values_record_late(const struct ch_coll *c, enum ch_cell kind,
                                  const struct ch_wanted wanted[CH_AHEAD],
                                  const struct ch_value v[CH_AHEAD], uint32_t ahead,
@@ -562,9 +586,10 @@ CH_FN void ch_values_record_late(const struct ch_coll *c, enum ch_cell kind,
             *c->late_peer = wanted[u].peer;
 }
 
-/* All messages are polled together, since they arrive at about the same time. Those that have
- * arrived are loaded again with the others: they remain until this PE has received all. The
- * next loads are in flight during the rest of the loop, so polls follow each other faster. */
+/* Wait for `ahead` messages. All are polled together, since they arrive at about the same time.
+ * Those that have arrived are loaded again with the others: they remain until this PE has
+ * received all. The next loads are in flight during the rest of the loop, so polls follow each
+ * other faster. */
 CH_FN void ch_values_wait(const struct ch_coll *c, enum ch_cell kind,
                           const struct ch_wanted wanted[CH_AHEAD], struct ch_value v[CH_AHEAD],
                           uint32_t ahead, const struct ch_batch *b, chorus_status *st)
@@ -692,27 +717,31 @@ CH_FN int ch_is_half(const struct ch_coll *c)
     return CH_TYPE_OF(c) == CHORUS_TYPE_f16 || CH_TYPE_OF(c) == CHORUS_TYPE_bf16;
 }
 
-/* Inside kernels there are registers for two pieces of a sum only, and for one of 16-bit
- * floats. */
+/* The kind of batches of plain data that are combined. Inside kernels there are registers for
+ * two pieces of a sum only, and for one of 16-bit floats. */
 CH_FN enum ch_cell ch_plain_kind(const struct ch_coll *c)
 {
     return CH_INSIDE_KERNELS && (ch_is_half(c) || c->op != CHORUS_OP_sum) ? CH_PLAIN_SINGLE
                                                                           : CH_CELL_simple;
 }
 
-/* 16-bit floats take registers for their floats, which leave room for the data of one PE. */
+/* How many PEs' data is combined at a time. 16-bit floats take registers for their floats,
+ * which leave room for the data of one PE. */
 CH_FN uint32_t ch_loads_ahead(const struct ch_coll *c)
 {
     return CH_IS_TIGHT && ch_is_half(c) ? 1 : CH_AHEAD;
 }
 
-/* Inside kernels bytes are words again, since the compiler would keep a register for each. */
+/* Let the compiler treat bytes as words again, inside kernels, since it would keep a register
+ * for each. */
 CH_FN void ch_keep_words(const struct ch_coll *c, uint64_t word[2])
 {
     if (CH_INSIDE_KERNELS && c->elem_bytes == 1)
         __asm__ volatile("" : "+l"(word[0]), "+l"(word[1]));
 }
 
+/* acc = acc op v[0] op v[1] ..., of the `left` values, or of ch_loads_ahead if these are fewer;
+ * without acc if is_first. */
 CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_accumulator *acc, int is_first,
                       const struct ch_value v[CH_AHEAD], uint32_t left,
                       const struct ch_batch *b)
@@ -732,6 +761,7 @@ CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_accumulator *acc, int i
     }
 }
 
+/* v = acc, rounded to the type. */
 CH_FN void ch_acc_to_value(const struct ch_coll *c, struct ch_value *v,
                            const struct ch_accumulator *acc, const struct ch_batch *b)
 {

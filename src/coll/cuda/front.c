@@ -61,6 +61,7 @@ void ch_front_close(struct ch_front *front)
     free(front);
 }
 
+/* Are there no waits? Does not need the mutex. */
 static bool is_empty(const struct ch_front *front)
 {
     return __atomic_load_n(&front->n, __ATOMIC_ACQUIRE) == 0;
@@ -71,6 +72,7 @@ static void set_wait_count(struct ch_front *front, uint32_t n)
     __atomic_store_n(&front->n, n, __ATOMIC_RELEASE);
 }
 
+/* Does the wait hold up this stream? */
 static bool blocks_stream(const struct entry *entry, uint64_t stream)
 {
     if (entry->is_for_any) return true;
@@ -79,6 +81,7 @@ static bool blocks_stream(const struct entry *entry, uint64_t stream)
     return false;
 }
 
+/* Note that the wait holds up this stream, too. */
 static void add_stream(struct entry *entry, uint64_t stream)
 {
     for (int i = 0; i < STREAMS; i++)
@@ -177,7 +180,7 @@ void ch_front_remove_before(struct ch_front *front, uint64_t number)
 }
 
 /* --- reports of kernels ------------------------------------------------------------------- */
-/* The report of a kernel about the team (0: of no team) at one address; null: there is none. */
+/* The report of a kernel about the team (0: of no team) at index `at`; null: there is none. */
 static struct ch_kernel_fault *fault_at(struct ch_kernel_fault *faults, uint32_t at,
                                         uint64_t team)
 {
@@ -187,8 +190,8 @@ static struct ch_kernel_fault *fault_at(struct ch_kernel_fault *faults, uint32_t
     return fault->team == team ? fault : NULL;
 }
 
-/* The report of a call inside a kernel comes first: calls on streams may have been skipped
- * because of it. */
+/* The report about a team; null: there is none. That of a call inside a kernel comes first:
+ * calls on streams may have been skipped because of it. */
 static struct ch_kernel_fault *fault_of(struct ch_kernel_fault *faults,
                                         const struct ch_team *team)
 {
@@ -206,7 +209,7 @@ int ch_fault_status(struct ch_kernel_fault *faults, const struct ch_team *team)
     return status != CHORUS_OK || fault == NULL ? status : fault->status;
 }
 
-/* Make room for the next report. */
+/* Delete a report, so that kernels can write the next one. */
 static void forget_fault(struct ch_kernel_fault *fault)
 {
     fault->team = UINT64_MAX;
@@ -215,6 +218,7 @@ static void forget_fault(struct ch_kernel_fault *fault)
     __atomic_store_n(&fault->claimed, 0, __ATOMIC_RELEASE);
 }
 
+/* Delete the report of a block in the same way. */
 static void forget_block(struct ch_kernel_fault *fault)
 {
     fault->block.is_there = 0;
@@ -228,6 +232,7 @@ void ch_fault_clear(struct ch_kernel_fault *faults, uint32_t slot)
     forget_fault(&faults[CH_FAULT_INSIDE + 1 + slot]);
 }
 
+/* A call of the team that a kernel reported, with its number. */
 static struct ch_doing doing_of(const struct ch_team *team, uint64_t number,
                                 struct ch_made made)
 {
@@ -239,7 +244,7 @@ static struct ch_doing doing_of(const struct ch_team *team, uint64_t number,
     return doing;
 }
 
-/* For two calls inside kernels. */
+/* Fail with ERR_ARG, naming two calls inside kernels that differ. */
 static chorus_status fail_with_difference(const struct ch_kernel_fault *told,
                                           const struct ch_team *team)
 {
@@ -250,7 +255,8 @@ static chorus_status fail_with_difference(const struct ch_kernel_fault *told,
     return ch_team_fail_differing(team, "a collective in a kernel", &two);
 }
 
-/* For a block whose lengths differ; the number of the call is not known here. */
+/* Fail with ERR_ARG, naming a block whose lengths differ; the number of the call is not known
+ * here. */
 static chorus_status fail_with_unequal_block(const struct ch_unequal *block,
                                              const struct ch_team *team)
 {
@@ -262,7 +268,7 @@ static chorus_status fail_with_unequal_block(const struct ch_unequal *block,
     return ch_team_fail_differing(team, "alltoallv", &two);
 }
 
-/* The message of a report; the first failure of the team is `first`. */
+/* Fail with the message of a report. first: the code of the team's first failure. */
 static chorus_status fail_with_report(const struct ch_kernel_fault *told,
                                       const struct ch_team *team, chorus_status first,
                                       uint64_t timeout_ns)

@@ -27,7 +27,7 @@ CH_MUST_CHECK chorus_status ch_gpu_open(const struct ch_heap *heap,
                                         struct ch_gpu **gpu_out);
 void ch_gpu_close(struct ch_gpu *gpu); /* null is a no-op */
 
-/* How the program's own kernels wait and report. */
+/* Return how the program's own kernels wait and report. */
 struct ch_device_terms ch_gpu_terms(const struct ch_gpu *gpu);
 
 /* Number of CTAs of this PE that run at the same time on its GPU, which the PEs that use it
@@ -35,11 +35,11 @@ struct ch_device_terms ch_gpu_terms(const struct ch_gpu *gpu);
  */
 uint32_t ch_gpu_share_ctas(const struct ch_gpu *gpu);
 
-/* The team in this slot was destroyed: forget reports about it that nobody asked for. */
+/* Forget the reports about the team in this slot, which was destroyed. */
 void ch_gpu_team_ended(struct ch_gpu *gpu, uint32_t slot);
 
-/* Is there a kernel? ERR_UNSUPPORTED for algorithms and element types that only hosts
- * support. */
+/* OK if a kernel can perform the call. ERR_UNSUPPORTED for algorithms and element types that
+ * only hosts support, and for teams of more than CH_KERNEL_PES_MAX PEs. */
 CH_MUST_CHECK chorus_status ch_gpu_check(const struct ch_call *call);
 
 /*
@@ -69,7 +69,7 @@ struct ch_front_wait {
 CH_MUST_CHECK chorus_status ch_gpu_put_wait(struct ch_gpu *gpu, void *stream,
                                             const struct ch_front_wait *wait);
 
-/* How kernels of the library that wait for words of the program end and report. */
+/* Return how kernels of the library that wait for words of the program end and report. */
 struct ch_wait_limit ch_gpu_wait_limit(const struct ch_gpu *gpu);
 
 /* CHORUS_OK, or the code of the first call on the team that failed. */

@@ -35,6 +35,7 @@ static chorus_status load_kernels(struct ch_gpu *gpu, bool is_early)
     return CHORUS_OK;
 }
 
+/* Create the stream and the memory of reports, and load the kernels. The device is current. */
 static chorus_status create_local_parts(struct ch_gpu *gpu, bool is_early)
 {
     const size_t bytes = CH_FAULTS * sizeof(*gpu->terms.faults);
@@ -117,7 +118,7 @@ chorus_status ch_gpu_drain(const struct ch_gpu *gpu)
     return CHORUS_OK;
 }
 
-/* With the device current. */
+/* Queue a wait on a stream, and list it. The device is current. */
 static chorus_status put_wait(struct ch_gpu *gpu, void *stream, struct ch_front_wait wait)
 {
     struct ch_turn turn;
@@ -169,6 +170,8 @@ int ch_gpu_team_status(const struct ch_gpu *gpu, const struct ch_team *team)
     return ch_fault_status(gpu->terms.faults, team);
 }
 
+/* Queue a call after the team's last call, unless a report shows that one has failed. The
+ * caller holds the mutex. */
 static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call,
                             const struct ch_turn *turn)
 {
@@ -183,8 +186,8 @@ static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call
     return ch_turn_end(gpu->heap, call->team, turn, ctas);
 }
 
-/* The PE's GPU is current. What is queued may be queued during any capture, so this thread's
- * capture mode does not matter. */
+/* Lock the mutex, and queue a call. The PE's GPU is current. What is queued may be queued
+ * during any capture, so this thread's capture mode does not matter. */
 static chorus_status launch_in_turn(struct ch_gpu *gpu, const struct ch_call *call,
                                     const struct ch_turn *turn)
 {
@@ -196,6 +199,7 @@ static chorus_status launch_in_turn(struct ch_gpu *gpu, const struct ch_call *ca
     return status;
 }
 
+/* As launch_in_turn, whichever GPU is current. */
 static chorus_status enter_and_launch(struct ch_gpu *gpu, const struct ch_call *call,
                                       const struct ch_turn *turn)
 {
@@ -215,6 +219,7 @@ chorus_status ch_gpu_push(struct ch_gpu *gpu, const struct ch_call *call, void *
                            : enter_and_launch(gpu, call, &turn);
 }
 
+/* Wait for a stream's work, and forget the waits that held it up. */
 static chorus_status wait_for_stream(const struct ch_gpu *gpu, const struct ch_turn *turn)
 {
     struct ch_front_view waits;
@@ -258,8 +263,9 @@ chorus_status ch_gpu_stream_destroy(const struct ch_gpu *gpu, void *stream)
     return status;
 }
 
-/* The new report of a kernel that waited on a stream, if there is one. */
-static chorus_status fail_with_wait_report(const struct ch_gpu *gpu)
+/* If a kernel that waited on a stream has reported a failure, take the report and fail with it;
+ * else OK. */
+static chorus_status take_wait_report(const struct ch_gpu *gpu)
 {
     struct ch_wait_report *report = gpu->wait;
     const chorus_status status =
@@ -291,5 +297,5 @@ chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct c
         CH_TRY(ch_fault_report_block(gpu->terms.faults, team));
     }
     CH_TRY(ch_fault_report_wait(gpu->terms.faults));
-    return fail_with_wait_report(gpu);
+    return take_wait_report(gpu);
 }

@@ -11,13 +11,14 @@
 
 #include "coll/operators.h"
 
-/* The element is in the low half; the high half is ignored. The shift copies the sign, and puts
+/* Convert a NaN, in the low half; the high half is ignored. The shift copies the sign, and puts
  * exponent and fraction where they are in a float; the exponent of a NaN is all ones. */
 CH_FN float ch_f16_nan_to_f32(uint32_t half)
 {
     return ch_bits_to_f32((uint32_t)((int32_t)(half << 16) >> 3) | 0x7f800000u);
 }
 
+/* Convert a NaN with its sign and the high bits of its fraction. */
 CH_FN chorus_half ch_f16_nan_from_f32(float nan)
 {
     const uint32_t bits = ch_f32_to_bits(nan);
@@ -27,6 +28,7 @@ CH_FN chorus_half ch_f16_nan_from_f32(float nan)
     return half;
 }
 
+/* Convert eight elements to floats. keeps_nan: see above. */
 CH_FN void ch_f16x8_to_f32(float to[8], const uint64_t word[2], int keeps_nan)
 {
     uint32_t pair[4];
@@ -42,6 +44,7 @@ CH_FN void ch_f16x8_to_f32(float to[8], const uint64_t word[2], int keeps_nan)
     }
 }
 
+/* Convert eight floats to elements, with rounding. */
 CH_FN void ch_f16x8_from_f32(uint64_t word[2], const float from[8], int keeps_nan)
 {
     chorus_half to[8];
@@ -60,7 +63,7 @@ CH_FN void ch_f16x8_from_f32(uint64_t word[2], const float from[8], int keeps_na
     memcpy(word, to, sizeof(to));
 }
 
-/* A shift, which keeps NaN as it is. */
+/* Convert eight elements to floats by a shift, which keeps NaN as it is. */
 CH_FN void ch_bf16x8_to_f32(float to[8], const uint64_t word[2], int keeps_nan)
 {
     chorus_bfloat16 from[8];
@@ -72,6 +75,7 @@ CH_FN void ch_bf16x8_to_f32(float to[8], const uint64_t word[2], int keeps_nan)
         to[e] = ch_bf16_to_f32(from[e]);
 }
 
+/* Convert eight floats to elements, with rounding. */
 CH_FN void ch_bf16x8_from_f32(uint64_t word[2], const float from[8], int keeps_nan)
 {
     chorus_bfloat16 to[8];

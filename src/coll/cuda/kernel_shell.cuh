@@ -8,13 +8,14 @@
 #include "coll/kernel_bodies.h"
 #include "coll/kind.h"
 
-/* The state of a CTA, and the mark of failure, one for all, so that a call with more CTAs that
- * is queued after one with fewer also detects the failure. */
+/* The state of this CTA. */
 CH_FN struct ch_dup *ch_kernel_dup(const struct ch_kernel_args *a)
 {
     return (struct ch_dup *)(a->dups + (size_t)(blockIdx.x * a->dup_bytes));
 }
 
+/* The address of the mark of failure, one for all CTAs, so that a call with more CTAs that is
+ * queued after one with fewer also detects the failure. */
 CH_FN uint64_t *ch_kernel_failed_mark(const struct ch_kernel_args *a)
 {
     return &((struct ch_dup *)a->dups)->failed;
@@ -43,12 +44,12 @@ CH_FN void ch_report_unequal(const struct ch_kernel_args *a, const struct ch_une
     *(volatile int *)&a->fault->block.is_there = 1;
 }
 
-/* For each lane of a call that failed. A lane whose wait failed reports this, and then sets the
- * mark for the calls that are queued after it. A lane that finds the mark set without having
- * waited is thus in a call that was queued later, or finds the report made. One lane of every
- * skipped call reports it: a graph that is launched again after a failure fails every time. A
- * call that found a kernel of the program using the team fails too, since the calls of its
- * peers may have begun. */
+/* Each lane of a call that failed: report it, and set the mark. A lane whose wait failed
+ * reports this, and then sets the mark for the calls that are queued after it. A lane that
+ * finds the mark set without having waited is thus in a call that was queued later, or finds
+ * the report made. One lane of every skipped call reports it: a graph that is launched again
+ * after a failure fails every time. A call that found a kernel of the program using the team
+ * fails too, since the calls of its peers may have begun. */
 CH_FN void ch_call_failed(const struct ch_kernel_args *a, chorus_status st, uint32_t late_pe)
 {
     volatile uint64_t *failed = ch_kernel_failed_mark(a);
@@ -64,13 +65,13 @@ CH_FN void ch_call_failed(const struct ch_kernel_args *a, chorus_status st, uint
     }
 }
 
-/* For all lanes, at the end of a call outside graphs: a stream that waits for the count lets
- * the team's next call begin, on another stream, which reads the state of this CTA. Both are on
- * this GPU, so the scope of the GPU is sufficient; a release with system scope would add 0.45
- * us to each call (two H200). The host also reads the count before a team is destroyed. Stores
- * of the call to peers may then be in flight for half a microsecond more, but the wait by a
- * stream and the synchronisation of all PEs that follow, before memory is reused, take tens of
- * microseconds. */
+/* All lanes, at the end of a call outside graphs: count this CTA as ended. A stream that waits
+ * for the count lets the team's next call begin, on another stream, which reads the state of
+ * this CTA. Both are on this GPU, so the scope of the GPU is sufficient; a release with system
+ * scope would add 0.45 us to each call (two H200). The host also reads the count before a team
+ * is destroyed. Stores of the call to peers may then be in flight for half a microsecond more,
+ * but the wait by a stream and the synchronisation of all PEs that follow, before memory is
+ * reused, take tens of microseconds. */
 CH_FN void ch_call_ended(const struct ch_kernel_args *a)
 {
     __syncthreads(); /* all lanes have stored the state of the CTA */
@@ -89,8 +90,8 @@ CH_FN void *ch_compute_here(const void *x)
 }
 
 /*
- * Wait for the previous kernel, unless the body does (ch_wait_previous_call); 0: the call is
- * skipped, as an earlier call failed.
+ * Prepare the CTA, and wait for the previous kernel, unless the body does
+ * (ch_wait_previous_call). Returns 0 if the call is skipped, as an earlier call failed.
  *
  * A small call takes as long as its chain of dependent loads and instructions, at about 280 and
  * 5 cycles each. Values that depend only on the arguments are therefore computed before the

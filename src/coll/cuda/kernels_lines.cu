@@ -24,23 +24,27 @@ CH_FN uint64_t ch_lines_value(uint32_t round, uint32_t lane, uint32_t half)
     return ((uint64_t)round * CH_LINES_LANES + lane) * 2 + half + 1;
 }
 
+/* PE `other`'s part of PE `owner`'s area; if they are the same PE, its board. */
 CH_FN struct ch_lines_pair *ch_lines_pair_of(const struct ch_lines_args *a, uint32_t owner,
                                              uint32_t other)
 {
     return &a->areas[owner]->pairs[other];
 }
 
+/* The lines of a round. */
 CH_FN char *ch_lines_cells(struct ch_lines_pair *pair, uint32_t round)
 {
     return (char *)&pair->lines[round * CH_LINES_OF_ROUND];
 }
 
+/* This lane's part of the lines of a round. */
 CH_FN struct ch_batch ch_lines_batch(struct ch_lanes g)
 {
     return ch_batch_first(CH_CELL_ll128, 0, CH_LINES_OF_ROUND * CH_LINE_DATA, g);
 }
 
-/* Store all rounds to those lines. */
+/* Store all rounds to those lines, each at its time. source: memory that the data is loaded
+ * from. */
 CH_FN void ch_lines_write(struct ch_lines_pair *to, char *source, struct ch_lanes g)
 {
     const uint64_t begun = ch_clock_ns();
@@ -60,6 +64,7 @@ CH_FN void ch_lines_write(struct ch_lines_pair *to, char *source, struct ch_lane
     }
 }
 
+/* Send all rounds to a peer, once it is ready. */
 CH_FN void ch_lines_send(const struct ch_lines_args *a, const struct ch_wait_policy *p,
                          uint32_t peer, struct ch_lanes g)
 {
@@ -71,6 +76,7 @@ CH_FN void ch_lines_send(const struct ch_lines_args *a, const struct ch_wait_pol
         ch_lines_write(ch_lines_pair_of(a, peer, a->me), mine->source, g);
 }
 
+/* Store all rounds on this PE's board, once all peers are ready to read it. */
 CH_FN void ch_lines_post(const struct ch_lines_args *a, const struct ch_wait_policy *p,
                          struct ch_lanes g)
 {
@@ -82,7 +88,8 @@ CH_FN void ch_lines_post(const struct ch_lines_args *a, const struct ch_wait_pol
     if (ch_lanes_agree(st, g) == CHORUS_OK) ch_lines_write(board, board->source, g);
 }
 
-/* The last part of a line has 8 bytes of data, the others 16. */
+/* Has this lane's part of a line another value than was sent? The last part of a line has 8
+ * bytes of data, the others 16. */
 CH_FN int ch_lines_is_torn(const struct ch_value *v, uint32_t round, uint32_t lane)
 {
     return v->word[0][0] != ch_lines_value(round, lane, 0) ||

@@ -46,6 +46,7 @@ extern "C" __global__ void __launch_bounds__(1)
     dup->failed = 1;
 }
 
+/* The kernel after the call: the team's next call may begin. */
 extern "C" __global__ void __launch_bounds__(1)
     ch_k_check_end(const __grid_constant__ struct ch_kernel_args a)
 {

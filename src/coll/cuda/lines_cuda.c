@@ -23,7 +23,7 @@ struct place {
     char bus[CH_BUS_BYTES];
 };
 
-/* This PE's part of the test, and its end. */
+/* Run this PE's part of the test, and return what it found. */
 static chorus_status run_test_kernel(const struct ch_device *device,
                                      const struct ch_lines_args *args,
                                      struct ch_lines_found *found_out)
@@ -62,8 +62,8 @@ static bool is_linked(const struct ch_device_id *mine, const char *bus)
     return has_atomics != 0;
 }
 
-/* The areas of all PEs. Not *can: a PE has none; not *linked: the GPU of a PE is not linked
- * with this PE's. */
+/* Exchange the addresses of the PEs' areas, for args. *can_out: all PEs have an area;
+ * *linked_out: the GPUs of all PEs are linked with this PE's. */
 static chorus_status exchange_areas(struct ch_boot *boot, const struct ch_heap *heap,
                                     const char *area, struct ch_lines_args *args, bool *can_out,
                                     bool *linked_out)
@@ -84,8 +84,8 @@ static chorus_status exchange_areas(struct ch_boot *boot, const struct ch_heap *
     return CHORUS_OK;
 }
 
-/* The test by a PE that can run it: if it fails here, the tests of the other PEs are ended,
- * which would otherwise wait for this one. */
+/* Run the test, as all PEs can. If it fails here, end the tests of the other PEs, which would
+ * otherwise wait for this one. */
 static chorus_status try_lines(const struct ch_heap *heap, const struct ch_lines_args *args,
                                bool *are_whole_out)
 {
@@ -103,7 +103,8 @@ static chorus_status try_lines(const struct ch_heap *heap, const struct ch_lines
     return CHORUS_OK;
 }
 
-/* The combined result, after all PEs have finished with each other's areas. */
+/* Combine the results of all PEs, after they have finished with each other's areas. *are_whole:
+ * the result of this PE, then that of all. */
 static chorus_status vote_on_lines(struct ch_boot *boot, chorus_status status, bool *are_whole)
 {
     const struct ch_vote vote = {"lines between GPUs", status, are_whole, sizeof(*are_whole)};
@@ -116,7 +117,8 @@ static chorus_status vote_on_lines(struct ch_boot *boot, chorus_status status, b
     return CHORUS_OK;
 }
 
-/* Whatever the result of this PE's test, it takes part in the vote. */
+/* Test if all PEs can, and combine the results. area: null if this PE has no memory for it.
+ * Whatever the result of this PE's test, it takes part in the vote. */
 static chorus_status test_lines_and_vote(struct ch_boot *boot, const struct ch_heap *heap,
                                          uint64_t timeout_ns, const char *area,
                                          bool *are_whole_out)

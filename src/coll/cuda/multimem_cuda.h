@@ -40,7 +40,7 @@
         word[2 * i + 1] = (uint32_t)(both >> 32);      \
     }
 
-/* 16 bytes at this address, combined over all PEs. */
+/* Load 16 bytes at this multicast address, combined over all PEs. */
 CH_FN void ch_multimem_load(const struct ch_coll *c, const char *at, uint32_t word[4])
 {
 #define X(T, OP, accesses, ins)                                  \
@@ -52,7 +52,7 @@ CH_FN void ch_multimem_load(const struct ch_coll *c, const char *at, uint32_t wo
 #undef X
 }
 
-/* 16 bytes, on every PE. */
+/* Store 16 bytes on every PE. */
 CH_FN void ch_multimem_store(char *at, const uint32_t word[4])
 {
     asm volatile("multimem.st.relaxed.sys.global.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(at),
@@ -60,6 +60,7 @@ CH_FN void ch_multimem_store(char *at, const uint32_t word[4])
                  : "memory");
 }
 
+/* Order accesses by a PE's own addresses and by multicast addresses. */
 CH_FN void ch_alias_fence(void)
 {
     asm volatile("fence.proxy.alias;" ::: "memory");
@@ -70,6 +71,8 @@ struct ch_multimem_span {
     size_t head, body;
 };
 
+/* Divide a span into head, body and rest; the body is empty if dst and src differ in
+ * alignment. */
 CH_FN struct ch_multimem_span ch_multimem_span_of(const char *dst, const char *src,
                                                   size_t bytes)
 {
@@ -86,7 +89,7 @@ CH_FN struct ch_multimem_span ch_multimem_span_of(const char *dst, const char *s
 
 enum ch_multimem_work { CH_MULTIMEM_COMBINE, CH_MULTIMEM_COPY };
 
-/* The body of a span. */
+/* Combine or copy the body of a span, which begins at dst and src, for this PE or for all. */
 CH_FN void ch_multimem_pieces(const struct ch_coll *c, enum ch_multimem_work work, char *dst,
                               const char *src, size_t bytes, enum ch_reach_of to,
                               struct ch_lanes g)
@@ -115,7 +118,8 @@ CH_FN void ch_multimem_pieces(const struct ch_coll *c, enum ch_multimem_work wor
     }
 }
 
-/* A span of any alignment: the switch combines its body; its ends are done in software. */
+/* Combine or copy a span of any alignment: the switch combines its body; its ends are done in
+ * software. */
 CH_FN void ch_multimem_move(const struct ch_coll *c, enum ch_multimem_work work, char *dst,
                             const char *src, size_t bytes, enum ch_reach_of to,
                             struct ch_lanes g)
@@ -156,9 +160,8 @@ CH_FN void ch_multicast_store(const struct ch_coll *c, char *dst, const char *sr
     ch_multimem_move(c, CH_MULTIMEM_COPY, dst, src, bytes, CH_TO_ALL, g);
 }
 
-/* The words of all PEs, and this PE's own, which it does not read, become the maximum of their
- * values and `value`, which has the effect of a store, since words only grow. Pairs with
- * ch_await_all. */
+/* Raise the words of all PEs, and this PE's own, which it does not read, to `value` if they are
+ * smaller, which has the effect of a store, since words only grow. Pairs with ch_await_all. */
 CH_FN void ch_multicast_signal(const struct ch_coll *c, uint32_t word, uint64_t value,
                                enum ch_sense sense, struct ch_lanes g)
 {

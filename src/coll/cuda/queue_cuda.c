@@ -44,8 +44,8 @@ const void *ch_kernel_of(const struct ch_call *call)
     return combining[call->asked->type] == NULL ? NULL : combining[call->asked->type][id];
 }
 
-/* A kernel, and the number of its CTAs that fit on a multiprocessor; *least_ctas becomes the
- * smallest such number. */
+/* Load a kernel, null for none. *least_ctas becomes the number of its CTAs that fit on a
+ * multiprocessor, if that is smaller. */
 static chorus_status load_kernel(const struct ch_device *device, const void *kernel,
                                  uint32_t *least_ctas)
 {
@@ -61,6 +61,7 @@ static chorus_status load_kernel(const struct ch_device *device, const void *ker
     return CHORUS_OK;
 }
 
+/* Load all kernels of a table. */
 static chorus_status load_table(const struct ch_device *device, const ch_kernel_table table,
                                 uint32_t *least_ctas)
 {
@@ -69,6 +70,7 @@ static chorus_status load_table(const struct ch_device *device, const ch_kernel_
     return CHORUS_OK;
 }
 
+/* Load all kernels for multicast. */
 static chorus_status load_nvls(const struct ch_device *device, uint32_t *least_ctas)
 {
     for (int id = 0; id < CH_KERNEL_ID_COUNT; id++)
@@ -81,18 +83,18 @@ static chorus_status load_nvls(const struct ch_device *device, uint32_t *least_c
     return CHORUS_OK;
 }
 
-chorus_status ch_kernels_load(const struct ch_device *device, uint32_t *ctas_out)
+chorus_status ch_kernels_load(const struct ch_device *device, uint32_t *room_out)
 {
     const void *const others[] = {ch_kernel_engine_enter, ch_kernel_engine_leave,
                                   ch_kernel_check_begin, ch_kernel_check_end};
 
-    *ctas_out = UINT32_MAX;
+    *room_out = UINT32_MAX;
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
-        CH_TRY(load_kernel(device, others[i], ctas_out));
-    CH_TRY(load_table(device, ch_kernels_move, ctas_out));
+        CH_TRY(load_kernel(device, others[i], room_out));
+    CH_TRY(load_table(device, ch_kernels_move, room_out));
     for (int type = 0; type < CHORUS_TYPE_COUNT; type++)
-        if (combining[type] != NULL) CH_TRY(load_table(device, combining[type], ctas_out));
-    return ch_device_id_of(device)->has_multicast ? load_nvls(device, ctas_out) : CHORUS_OK;
+        if (combining[type] != NULL) CH_TRY(load_table(device, combining[type], room_out));
+    return ch_device_id_of(device)->has_multicast ? load_nvls(device, room_out) : CHORUS_OK;
 }
 
 /* --- lanes and arguments ------------------------------------------------------------------ */
@@ -106,6 +108,7 @@ enum { TEAMS_AT_ONCE = 2 };
 _Static_assert(sizeof(struct ch_kernel_args) + sizeof(struct ch_kernel_pattern) <= 4096,
                "drivers before CUDA 12.1 take no longer arguments");
 
+/* Set the arguments of a call's kernel, except those that depend on the launch. */
 static void fill_args(const struct ch_queue_terms *terms, const struct ch_call *call,
                       struct ch_kernel_args *a)
 {
@@ -135,7 +138,7 @@ static void fill_args(const struct ch_queue_terms *terms, const struct ch_call *
     memcpy(a->peers, team->peers, team->n * sizeof(a->peers[0]));
 }
 
-/* Of alltoalls, collect and alltoallv, whose kernels have a second argument. The lists of an
+/* Set the second argument, of the kernels of alltoalls, collect and alltoallv. The lists of an
  * alltoallv are copied: the program may change them when the call has been queued. */
 static void fill_pattern(const struct ch_call *call, struct ch_kernel_pattern *p)
 {
@@ -152,6 +155,7 @@ static void fill_pattern(const struct ch_call *call, struct ch_kernel_pattern *p
     }
 }
 
+/* The smallest power of two that is not below `least`. */
 static uint64_t power_of_two(uint64_t least)
 {
     uint64_t power = 1;
@@ -173,8 +177,8 @@ static uint64_t message_bytes(const struct ch_call *call)
     return call->algo->is_sliced ? ch_divide_up(part, call->team->n) : part;
 }
 
-/* Number of PEs to or from which a CTA's lanes have messages: its own block is copied, or in
- * registers. */
+/* Number of PEs to or from which a CTA's lanes have messages, as a power of two: its own block
+ * is copied, or in registers. */
 static uint64_t pes_at_once(const struct ch_call *call)
 {
     const bool combines = ch_coll_reduces(call->algo->coll);
@@ -182,7 +186,8 @@ static uint64_t pes_at_once(const struct ch_call *call)
     return power_of_two(combines ? call->team->n - 1 : call->team->n);
 }
 
-/* Pieces of 16 bytes, or elements that are not contiguous, of a CTA's message. */
+/* Number of pieces of 16 bytes, or of elements that are not contiguous, of a CTA's message, as
+ * a power of two. */
 static uint64_t pieces_of(const struct ch_call *call)
 {
     const bool is_strided = ch_coll_is_strided(call->algo->coll);
@@ -191,9 +196,9 @@ static uint64_t pieces_of(const struct ch_call *call)
     return power_of_two(ch_divide_up(message_bytes(call), bytes));
 }
 
-/* A lane for each piece, and a warp for each PE; if messages are packets, and there are enough
- * lanes, one lane for each piece for each PE, as lanes are then divided among the PEs. Blocks
- * of an uneven collective may be of any length. */
+/* Number of lanes of a CTA: one for each piece, and a warp for each PE; if messages are
+ * packets, and there are enough lanes, one lane for each piece for each PE, as lanes are then
+ * divided among the PEs. Blocks of an uneven collective may be of any length. */
 static unsigned lanes_of(const struct ch_call *call)
 {
     const uint64_t pes = pes_at_once(call), most = call->algo->lanes_max;
@@ -233,6 +238,7 @@ struct queued {
     struct ch_kernel_pattern pattern; /* read by kernels that have this argument */
 };
 
+/* Launch a kernel of the call; early, and so that the next may be, if it is small enough. */
 static chorus_status put_kernel(struct queued *q, const void *kernel, uint32_t ctas,
                                 unsigned lanes)
 {
@@ -252,7 +258,7 @@ static chorus_status put_kernel(struct queued *q, const void *kernel, uint32_t c
     return CHORUS_OK;
 }
 
-/* The last one of the call. */
+/* Launch the last kernel of the call, whose CTAs are counted. */
 static chorus_status put_last_kernel(struct queued *q, const void *kernel, uint32_t ctas,
                                      unsigned lanes)
 {
@@ -261,7 +267,7 @@ static chorus_status put_last_kernel(struct queued *q, const void *kernel, uint3
     return put_kernel(q, kernel, ctas, lanes);
 }
 
-/* The whole call as that of one CTA. */
+/* The whole call as that of one CTA, whose state is `dup`. */
 static struct ch_coll coll_of(const struct ch_call *call, struct ch_dup *dup)
 {
     const struct ch_team *team = call->team;
@@ -297,6 +303,7 @@ static chorus_status put_copies(struct queued *q)
     return put_last_kernel(q, ch_kernel_engine_leave, 1, LANES_MIN);
 }
 
+/* Launch the kernels of the call, or its copies between two kernels. */
 static chorus_status put_call(struct queued *q)
 {
     const struct ch_call *call = q->call;
@@ -305,7 +312,7 @@ static chorus_status put_call(struct queued *q)
     return put_last_kernel(q, ch_kernel_of(call), call->ctas, lanes_of(call));
 }
 
-/* The same between two kernels that detect whether another call of the team runs meanwhile.
+/* As put_call, between two kernels that detect whether another call of the team runs meanwhile.
  * These two do not wait for the previous kernel, so no kernel is launched early with them. */
 static chorus_status put_call_between_checks(struct queued *q)
 {

@@ -38,12 +38,13 @@ static bool is_legacy(cudaStream_t stream)
     return stream == NULL || stream == cudaStreamLegacy;
 }
 
-/* Streams that are not created. */
+/* Is this a stream that programs do not create? */
 static bool is_default(cudaStream_t stream)
 {
     return is_legacy(stream) || stream == cudaStreamPerThread;
 }
 
+/* Fail with ERR_ARG: a default stream of GPU `current`, and the heap is on GPU `own`. */
 static chorus_status refuse_default(int own, int current)
 {
     return CH_FAIL(CHORUS_ERR_ARG,
@@ -52,6 +53,7 @@ static chorus_status refuse_default(int own, int current)
                    current, own);
 }
 
+/* Find the identifier of a stream's capture; 0: it is not being captured. */
 static chorus_status capture_of(const struct ch_device *device, cudaStream_t stream,
                                 uint64_t *capture_out)
 {
@@ -68,6 +70,7 @@ static chorus_status capture_of(const struct ch_device *device, cudaStream_t str
     return CHORUS_OK;
 }
 
+/* ERR_ARG if the stream is of another device. */
 static chorus_status check_device(const struct ch_device *device, cudaStream_t stream)
 {
     const int own = ch_device_id_of(device)->ordinal;
@@ -120,8 +123,8 @@ static struct ch_last_captured *captured_in(struct ch_team *team, uint64_t captu
     return NULL;
 }
 
-/* The same for a call that was just captured: its own record, an unused one, or that of the
- * oldest capture, as CUDA counts them. */
+/* The place to note a call that was just captured: that of its capture, an unused one, or that
+ * of the oldest capture, as CUDA counts them. */
 static struct ch_last_captured *record_of_capture(struct ch_team *team, uint64_t capture)
 {
     struct ch_last_captured *own = captured_in(team, capture), *records = team->last_captured;
@@ -181,6 +184,7 @@ struct drain {
     int is_over; /* the first to set it leaves the memory to the other one; atomic */
 };
 
+/* A thread of ch_drain_device: wait for the device; arg is a struct drain. */
 static void *wait_for_device(void *arg)
 {
     struct drain *drain = arg;
@@ -192,8 +196,9 @@ static void *wait_for_device(void *arg)
     return NULL;
 }
 
-static chorus_status describe_device(const struct ch_device *device,
-                                     const struct ch_wait_policy *policy, chorus_status status)
+/* Fail because the work on the device has not ended; status: ERR_ABORTED or ERR_TIMEOUT. */
+static chorus_status fail_drain(const struct ch_device *device,
+                                const struct ch_wait_policy *policy, chorus_status status)
 {
     const struct ch_device_id *id = ch_device_id_of(device);
 
@@ -231,7 +236,7 @@ chorus_status ch_drain_device(const struct ch_device *device,
         free(drain);
         return CHORUS_OK;
     }
-    return describe_device(device, policy, status);
+    return fail_drain(device, policy, status);
 }
 
 /* --- waits for a stream ------------------------------------------------------------------- */
@@ -242,8 +247,8 @@ struct stream_drain {
     struct ch_wait_policy policy; /* as given, but it warns only of waits that are not over */
 };
 
-/* A wait that is not over, or whose word has changed since; the word has *value_out. Null: all
- * are over. */
+/* Find a wait that is not over, or whose word has changed since; the word has *value_out. Null:
+ * all are over. */
 static const struct ch_front_wait *find_unmet(const struct stream_drain *drain,
                                               uint64_t *value_out)
 {
@@ -260,6 +265,7 @@ static const struct ch_front_wait *find_unmet(const struct stream_drain *drain,
     return NULL;
 }
 
+/* For ch_wait_policy.warn: warn as the given policy does, if a wait is not over. */
 static void warn_of_unmet(void *arg, uint64_t waited_ns)
 {
     const struct stream_drain *drain = arg;
@@ -269,7 +275,8 @@ static void warn_of_unmet(void *arg, uint64_t waited_ns)
         drain->given->warn(drain->given->warn_arg, waited_ns);
 }
 
-/* After a poll: CHORUS_OK to poll again. */
+/* Wait before the next poll; an error ends the polling. A wait that was too long begins anew if
+ * no wait on the stream is the reason. */
 static chorus_status wait_between_polls(const struct stream_drain *drain, struct ch_wait *w)
 {
     const struct ch_wait_policy *policy = &drain->policy;
@@ -295,7 +302,7 @@ static chorus_status wait_between_polls(const struct stream_drain *drain, struct
         unmet->is_exact ? "equal to" : "at least", unmet->value, value);
 }
 
-/* With the device current. */
+/* Poll a stream until its work has ended. The device is current. */
 static chorus_status poll_stream(const struct stream_drain *drain, cudaStream_t stream)
 {
     chorus_status status = CHORUS_OK;

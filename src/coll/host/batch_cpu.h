@@ -39,6 +39,7 @@ CH_FN uint32_t ch_loads_ahead(const struct ch_coll *c)
     return CH_AHEAD;
 }
 
+/* The batch at `at` of a span that ends at `end`; it is empty behind that. */
 CH_FN struct ch_batch ch_batch_at(size_t at, size_t end, size_t unit, size_t step)
 {
     struct ch_batch b;
@@ -51,6 +52,7 @@ CH_FN struct ch_batch ch_batch_at(size_t at, size_t end, size_t unit, size_t ste
     return b;
 }
 
+/* This lane's first batch of a span; see batch.h, also for the functions below. */
 CH_FN struct ch_batch ch_batch_first(enum ch_cell kind, const void *at, size_t bytes,
                                      struct ch_lanes g)
 {
@@ -60,11 +62,13 @@ CH_FN struct ch_batch ch_batch_first(enum ch_cell kind, const void *at, size_t b
     return ch_batch_at(g.lane * unit, bytes, unit, g.width * unit);
 }
 
+/* Has the lane a batch here? */
 CH_FN int ch_batch_more(const struct ch_batch *b)
 {
     return b->bytes != 0;
 }
 
+/* Proceed to this lane's next batch. */
 CH_FN void ch_batch_next(struct ch_batch *b)
 {
     *b = ch_batch_at(b->at + b->step, b->end, b->unit, b->step);
@@ -98,6 +102,7 @@ CH_FN uint64_t ch_failure_mark(const struct ch_coll *c)
     return 0;
 }
 
+/* The number of the last exchange of this kind. */
 CH_FN uint64_t ch_last_exchange(const struct ch_coll *c, enum ch_cell kind, struct ch_lanes g)
 {
     (void)g;
@@ -116,11 +121,13 @@ CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_bat
     v->plain = v->data != v->scratch ? v->data : NULL;
 }
 
+/* Let v be filled at the place where it will be stored, if possible. */
 CH_FN void ch_value_stage(struct ch_value *v, char *at, const struct ch_batch *b)
 {
     v->data = (unsigned char *)ch_stage(at + b->at, v->scratch);
 }
 
+/* The same batch in a span that ends after `bytes`. */
 CH_FN struct ch_batch ch_batch_clip(const struct ch_batch *b, size_t bytes)
 {
     struct ch_batch clipped = *b;
@@ -141,6 +148,7 @@ CH_FN void ch_value_load_more(struct ch_value *v, const char *at, const struct c
     ch_value_load(v, at, b);
 }
 
+/* Load the first `bytes` of the span, and zeros behind them. */
 CH_FN void ch_value_load_padded(struct ch_value *v, const char *at, size_t bytes,
                                 const struct ch_batch *b)
 {
@@ -159,6 +167,7 @@ CH_FN void ch_value_store(char *at, const struct ch_value *v, const struct ch_ba
     ch_commit(at + b->at, v->data, b->bytes);
 }
 
+/* The data of a packet: 8 bytes, or the last `bytes`. */
 CH_FN uint64_t ch_pack(const unsigned char *from, size_t bytes)
 {
     uint64_t data = 0;
@@ -170,6 +179,7 @@ CH_FN uint64_t ch_pack(const unsigned char *from, size_t bytes)
     return data;
 }
 
+/* Store the data of a packet: 8 bytes, or the last `bytes`. */
 CH_FN void ch_unpack(unsigned char *to, uint64_t data, size_t bytes)
 {
     if (bytes >= sizeof(data))
@@ -178,9 +188,9 @@ CH_FN void ch_unpack(unsigned char *to, uint64_t data, size_t bytes)
         memcpy(to, &data, bytes);
 }
 
-/* The packets of `bytes`, a cache line of them or less. The first packet is stored last: its
- * reader polls it, and thus loads the line when it is complete, and not while it is being
- * filled. */
+/* Store `bytes`, a cache line of packets or less, with the flag. The first packet is stored
+ * last: its reader polls it, and thus loads the line when it is complete, and not while it is
+ * being filled. */
 CH_FN void ch_packets_store(struct ch_packet *packets, const unsigned char *from, size_t bytes,
                             uint64_t flag)
 {
@@ -189,6 +199,7 @@ CH_FN void ch_packets_store(struct ch_packet *packets, const unsigned char *from
     ch_packet_store(packets, ch_pack(from, bytes), flag);
 }
 
+/* Store this lane's batch as packets or lines, with the flag. */
 CH_FN void ch_value_send(enum ch_cell kind, char *cells, const struct ch_value *v,
                          const struct ch_batch *b, uint64_t flag)
 {
@@ -211,9 +222,9 @@ CH_FN void ch_value_poll(enum ch_cell kind, const char *cells, struct ch_value *
     (void)kind, (void)cells, (void)v, (void)b; /* the processor prefetches by itself */
 }
 
-/* Called after a first poll that failed: the next one is after a pause. Tags are compared only
- * after the wait has become long (start_ns), so that the comparison does not delay packets and
- * lines that arrive earlier. */
+/* Wait for a packet of a peer, after a first poll that failed: the next one is after a pause.
+ * Tags are compared only after the wait has become long (start_ns), so that the comparison does
+ * not delay packets and lines that arrive earlier; ERR_ARG if they differ. */
 CH_SELDOM chorus_status ch_await_packet(const struct ch_coll *c, uint32_t peer,
                                         const struct ch_packet *p, uint64_t flag,
                                         uint64_t *data)
@@ -231,6 +242,7 @@ CH_SELDOM chorus_status ch_await_packet(const struct ch_coll *c, uint32_t peer,
     return st;
 }
 
+/* Wait for a line in the same way, and copy its data. */
 CH_SELDOM chorus_status ch_await_line(const struct ch_coll *c, uint32_t peer,
                                       const struct ch_line *line, size_t bytes, uint64_t flag,
                                       unsigned char *to)
@@ -248,6 +260,8 @@ CH_SELDOM chorus_status ch_await_line(const struct ch_coll *c, uint32_t peer,
     return st;
 }
 
+/* Receive this lane's batch, after its packets or lines have arrived. *st keeps the first
+ * failure; then it does not wait. */
 CH_FN void ch_value_wait(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
                          const char *cells, struct ch_value *v, const struct ch_batch *b,
                          uint64_t flag, chorus_status *st)
@@ -281,17 +295,21 @@ CH_FN void ch_values_wait(const struct ch_coll *c, enum ch_cell kind,
     ch_value_wait(c, kind, wanted[0].peer, wanted[0].cells, &v[0], b, wanted[0].flag, st);
 }
 
+/* v = from, without a copy: `from` must outlive v. */
 CH_FN void ch_value_share(struct ch_value *v, const struct ch_value *from)
 {
     v->data = from->data;
     v->plain = NULL;
 }
 
+/* Number of elements of a batch. */
 CH_FN size_t ch_batch_count(const struct ch_coll *c, const struct ch_batch *b)
 {
     return b->bytes / c->elem_bytes;
 }
 
+/* acc = acc op v[0], without acc if is_first. left: number of values to come, this one
+ * included. */
 CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_accumulator *acc, int is_first,
                       const struct ch_value v[CH_AHEAD], uint32_t left,
                       const struct ch_batch *b)
@@ -308,6 +326,7 @@ CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_accumulator *acc, int i
     }
 }
 
+/* v = acc, rounded to the type. */
 CH_FN void ch_acc_to_value(const struct ch_coll *c, struct ch_value *v,
                            const struct ch_accumulator *acc, const struct ch_batch *b)
 {

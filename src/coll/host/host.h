@@ -19,16 +19,16 @@
 /* --- the CTAs of a host, as threads that work on one call at a time ----------------------- */
 struct ch_workers;
 
-/* A workers for calls of up to `ctas` CTAs: the caller of ch_workers_run runs one of them, and
- * threads, which the first run starts when it needs them, the others. pe is that of their log
- * lines. */
+/* Create workers for calls of up to `ctas` CTAs: the caller of ch_workers_run runs one of them,
+ * and threads, which the first run starts when it needs them, the others. pe: the PE in their
+ * log lines. */
 CH_MUST_CHECK chorus_status ch_workers_create(uint32_t ctas, int pe,
                                               struct ch_workers **workers_out);
 void ch_workers_destroy(struct ch_workers *workers); /* null is a no-op */
 
 /*
- * Run work(arg, 0) .. work(arg, ctas - 1) in parallel; returns when all have. If the workers is
- * busy with another call, or threads cannot be created, they run one after another, in this
+ * Run work(arg, 0) .. work(arg, ctas - 1) in parallel; returns when all have. If the workers
+ * are busy with another call, or threads cannot be created, they run one after another, in this
  * order, on this thread. This is only slower, since CTA i waits only for CTA i of the other
  * PEs.
  */
@@ -79,7 +79,8 @@ void ch_call_watch(struct ch_call *call);
 /* --- a stream, an in-order queue of calls with a thread that runs them -------------------- */
 struct chorus_stream;
 
-/* ctas: the largest number of CTAs of a call on it; pe is that of its threads' log lines. */
+/* Create a stream and its thread. ctas: the largest number of CTAs of a call on it; pe: the PE
+ * in its threads' log lines. */
 CH_MUST_CHECK chorus_status ch_stream_create(uint32_t ctas, int pe,
                                              struct chorus_stream **stream_out);
 /* Runs the queued calls, then frees; null is a no-op. */
@@ -91,7 +92,7 @@ void ch_stream_destroy(struct chorus_stream *stream);
 #define CH_STREAM_DEPTH 1024u
 void ch_stream_push(struct chorus_stream *stream, const struct ch_call *call);
 
-/* The same for a function, which gets a copy of `bytes` bytes, at most CH_TASK_BYTES. */
+/* Queue a function, which gets a copy of the task: `bytes` bytes, at most CH_TASK_BYTES. */
 #define CH_TASK_BYTES 144u
 void ch_stream_push_task(struct chorus_stream *stream, chorus_status (*run)(const void *task),
                          const void *task, size_t bytes);

@@ -21,6 +21,7 @@ struct cta {
 
 static char nothing; /* replaces the buffers of a barrier: no offset can be added to null */
 
+/* Allocate the arguments of the team's CTAs, and set those that are the same in all calls. */
 static CH_COLD chorus_status make_cta_arguments(struct ch_team *team)
 {
     struct cta *ctas = aligned_alloc(CH_CACHE_LINE_BYTES, team->n_dups * sizeof(*ctas));
@@ -45,6 +46,7 @@ static CH_COLD chorus_status make_cta_arguments(struct ch_team *team)
     return CHORUS_OK;
 }
 
+/* Has the call data that only few calls have: strides, lengths, or a function that combines? */
 static inline bool has_special_data(const chorusx_call *asked)
 {
     return !ch_coll_is_plain(asked->coll) || asked->combine != NULL;
@@ -115,7 +117,8 @@ CH_FN chorus_status run_cta(const struct ch_call *call, struct ch_slice part, ui
     return own->algos[call->algo->id](coll);
 }
 
-/* A CTA of an uneven collective gets whole blocks. */
+/* The part of each block on which a CTA works. A CTA of an uneven collective gets whole
+ * blocks. */
 static struct ch_slice cta_part_of(const struct ch_call *call, uint32_t cta)
 {
     const size_t count = call->asked->count;
@@ -144,7 +147,7 @@ static void run_worker_cta(void *arg, uint32_t cta)
     call->cause.unequal = cause.unequal;
 }
 
-/* A PE is told how to find such mistakes earlier. */
+/* Append to the message how such mistakes are found earlier; returns status. */
 static chorus_status add_check_advice(const struct ch_team *team, chorus_status status)
 {
     if (team->check == NULL)
@@ -152,11 +155,12 @@ static chorus_status add_check_advice(const struct ch_team *team, chorus_status 
     return status;
 }
 
-/* This PE makes `mine`, and got a message of a call of PE `other` with another tag. */
-static __attribute__((noinline)) chorus_status describe_tags(struct ch_team *team,
-                                                             const char *coll,
-                                                             const struct ch_record_call *mine,
-                                                             uint32_t other)
+/* Fail with ERR_ARG: this PE makes `mine`, and got a message of a call of PE `other` with
+ * another tag. coll: the collective's name. */
+static __attribute__((noinline)) chorus_status fail_with_tags(struct ch_team *team,
+                                                              const char *coll,
+                                                              const struct ch_record_call *mine,
+                                                              uint32_t other)
 {
     const bool is_known = mine->index != 0;
     char text[CH_DOING_TEXT_BYTES];
@@ -175,12 +179,12 @@ static __attribute__((noinline)) chorus_status describe_tags(struct ch_team *tea
                       coll, team->members[team->me].world, text, team->members[other].world));
 }
 
-/* This PE makes `mine`, an alltoallv, and found a block whose length differs. The mark names
- * the block: the first call is its sender's, and the count of each that of the block. */
-static __attribute__((noinline)) chorus_status describe_block(struct ch_team *team,
-                                                              const char *coll,
-                                                              const struct ch_record_call *mine,
-                                                              const struct ch_unequal *found)
+/* Fail with ERR_ARG: this PE makes `mine`, an alltoallv, and found a block whose length
+ * differs. The mark names the block: the first call is its sender's, and the count of each that
+ * of the block. */
+static __attribute__((noinline)) chorus_status
+fail_with_block(struct ch_team *team, const char *coll, const struct ch_record_call *mine,
+                const struct ch_unequal *found)
 {
     struct ch_two two = {.pes = {found->from, found->to}};
 
@@ -193,28 +197,29 @@ static __attribute__((noinline)) chorus_status describe_block(struct ch_team *te
     return ch_team_fail_differing(team, coll, &two);
 }
 
-/* The failure of a call that this PE found to differ from that of another. */
-static chorus_status describe_difference(const struct ch_call *call,
-                                         const struct ch_record_call *mine)
+/* Fail with ERR_ARG: this PE found its call to differ from that of another. */
+static chorus_status fail_with_difference(const struct ch_call *call,
+                                          const struct ch_record_call *mine)
 {
     const struct ch_cause *cause = &call->cause;
     const char *coll = ch_coll_names[call->algo->coll];
 
     if (ch_coll_is_listed(call->algo->coll) && cause->unequal.sent != cause->unequal.expected)
-        return describe_block(call->team, coll, mine, &cause->unequal);
-    return describe_tags(call->team, coll, mine, cause->late_peer);
+        return fail_with_block(call->team, coll, mine, &cause->unequal);
+    return fail_with_tags(call->team, coll, mine, cause->late_peer);
 }
 
-/* That of a call whose wait was ended since another PE found a difference. */
-static chorus_status describe_refusal(const struct ch_team *team, const char *coll)
+/* Fail with ERR_ARG: the call's wait was ended since another PE found a difference. */
+static chorus_status fail_with_refusal(const struct ch_team *team, const char *coll)
 {
     const chorus_status status = ch_team_refusal(team, coll);
 
     return ch_team_is_refused_for_block(team) ? status : add_check_advice(team, status);
 }
 
-/* The reason of a call's failure, from the view of the PE that waited. */
-static __attribute__((noinline)) chorus_status describe_failure(const struct ch_call *call,
+/* Fail with the reason why the call failed, from the view of the PE that waited. status: what
+ * its CTA returned. */
+static __attribute__((noinline)) chorus_status fail_with_reason(const struct ch_call *call,
                                                                 chorus_status status)
 {
     struct ch_team *team = call->team;
@@ -225,7 +230,7 @@ static __attribute__((noinline)) chorus_status describe_failure(const struct ch_
     char doing[CH_DOING_TEXT_BYTES] = "a call", missing[CH_WHERE_BYTES];
     struct ch_record_call called = {.doing = {.team = team->number}};
 
-    if (ch_team_is_refused(team)) return describe_refusal(team, coll);
+    if (ch_team_is_refused(team)) return fail_with_refusal(team, coll);
     if (status == CHORUS_ERR_ABORTED) {
         const char *why = ch_wait_end_reason(team->policy);
 
@@ -234,7 +239,7 @@ static __attribute__((noinline)) chorus_status describe_failure(const struct ch_
                        algo, me, late, *why != '\0' ? ": " : "", why);
     }
     if (ch_record_read(team->record, call->index, &called)) ch_doing_text(&called.doing, doing);
-    if (status == CHORUS_ERR_ARG) return describe_difference(call, &called);
+    if (status == CHORUS_ERR_ARG) return fail_with_difference(call, &called);
     (void)ch_team_missing_text(team, &called.doing, call->cause.late_peer, missing);
     return CH_FAIL(
         CHORUS_ERR_TIMEOUT,
@@ -243,9 +248,9 @@ static __attribute__((noinline)) chorus_status describe_failure(const struct ch_
         coll, algo, me, seconds, missing, me, doing);
 }
 
-/* Sources of a call that has failed are no longer read, since the program may free them. The
- * network waits until they are sent, unless the call has waited in vain already; its message
- * would replace that of the call. */
+/* End the messages of a call that has failed. Its sources are no longer read afterwards, since
+ * the program may free them. The network waits until they are sent, unless the call has waited
+ * in vain already; its message would replace that of the call. */
 static __attribute__((noinline)) void flush_or_abandon_posts(const struct ch_team *team,
                                                              chorus_status status)
 {
@@ -259,12 +264,12 @@ static __attribute__((noinline)) void flush_or_abandon_posts(const struct ch_tea
     }
 }
 
-/* Set the message of a call that has failed, and make the team unusable. */
+/* Fail with the message of a call that has failed, and make the team unusable. */
 static __attribute__((noinline)) chorus_status fail_call(const struct ch_call *call,
                                                          chorus_status status)
 {
     flush_or_abandon_posts(call->team, status);
-    status = describe_failure(call, status);
+    status = fail_with_reason(call, status);
     __atomic_store_n(&call->team->status, (int)status, __ATOMIC_RELEASE);
     return status;
 }
@@ -291,6 +296,7 @@ void ch_call_watch(struct ch_call *call)
     call->is_summed = true;
 }
 
+/* ERR_ARG if the source was written since its hash was computed. */
 static chorus_status check_source_unchanged(const struct ch_call *call)
 {
     const void *source = call->asked->source;
@@ -302,6 +308,7 @@ static chorus_status check_source_unchanged(const struct ch_call *call)
         ch_coll_names[call->algo->coll], source, call->source_bytes);
 }
 
+/* Run the CTAs of a call in parallel; returns the first failure. */
 static __attribute__((noinline)) chorus_status run_several_ctas(struct ch_call *call,
                                                                 struct ch_workers *workers)
 {
@@ -310,7 +317,8 @@ static __attribute__((noinline)) chorus_status run_several_ctas(struct ch_call *
     return call->cause.status;
 }
 
-/* When it is the call's turn. A call that was queued before another one failed is not begun. */
+/* Prepare a call whose turn has come. A call that was queued before another one failed is not
+ * begun. */
 static inline chorus_status prepare_call(struct ch_call *call)
 {
     CH_TRY(ch_team_check_usable(call->team));

@@ -18,8 +18,8 @@ struct item {
     union {
         struct {
             struct ch_call call;
-            chorusx_call asked; /* its ticket on the team */
-            uint64_t ticket;
+            chorusx_call asked; /* a copy, which call.asked points to */
+            uint64_t ticket;    /* the call's, on its team */
         };
         _Alignas(8) char task[CH_TASK_BYTES];
     };
@@ -39,7 +39,7 @@ struct chorus_stream {
     struct item items[CH_STREAM_DEPTH]; /* call i at i % CH_STREAM_DEPTH */
 };
 
-/* With the mutex held. */
+/* Keep a failure if it is the first since the last synchronize. The caller holds the mutex. */
 static void note_failure(struct chorus_stream *stream, chorus_status status)
 {
     if (status == CHORUS_OK || stream->status != CHORUS_OK) return;
@@ -54,6 +54,7 @@ static chorus_status run_item(const struct chorus_stream *stream, struct item *i
     return ch_call_run(&item->call, item->ticket, stream->workers);
 }
 
+/* The thread of a stream: run what is queued, in order, until the stream is closing. */
 static void *stream_main(void *arg)
 {
     struct chorus_stream *stream = arg;
@@ -121,7 +122,7 @@ void ch_stream_destroy(struct chorus_stream *stream)
     free_stream(stream);
 }
 
-/* Wait for a free entry, and hold the mutex until push_end. */
+/* Lock the mutex, until push_end, and return a free entry, for which it waits. */
 static struct item *push_begin(struct chorus_stream *stream)
 {
     (void)pthread_mutex_lock(&stream->mutex);
@@ -130,6 +131,7 @@ static struct item *push_begin(struct chorus_stream *stream)
     return &stream->items[stream->pushed % CH_STREAM_DEPTH];
 }
 
+/* Queue the entry that push_begin returned, and unlock the mutex. */
 static void push_end(struct chorus_stream *stream)
 {
     stream->pushed++;

@@ -31,6 +31,7 @@ struct ch_workers {
     struct worker each[];
 };
 
+/* A thread that runs its CTA of each run that has so many; arg is a struct worker. */
 static void *worker_main(void *arg)
 {
     struct worker *self = arg;
@@ -71,6 +72,7 @@ chorus_status ch_workers_create(uint32_t ctas, int pe, struct ch_workers **worke
     return CHORUS_OK;
 }
 
+/* End the threads. They can be started again. */
 static void stop_workers(struct ch_workers *workers)
 {
     (void)pthread_mutex_lock(&workers->mutex);
@@ -83,7 +85,8 @@ static void stop_workers(struct ch_workers *workers)
     workers->n_started = 0;
 }
 
-/* All or none: a run uses every worker. */
+/* Start the threads that do not run yet: all or none, as a run uses every worker. False: none
+ * run. */
 static bool start_workers(struct ch_workers *workers)
 {
     while (workers->n_started < workers->n_workers) {
@@ -116,13 +119,14 @@ void ch_workers_destroy(struct ch_workers *workers)
     free(workers);
 }
 
+/* Run all CTAs one after another on this thread. */
 static void run_alone(uint32_t ctas, void (*work)(void *arg, uint32_t cta), void *arg)
 {
     for (uint32_t cta = 0; cta < ctas; cta++)
         work(arg, cta);
 }
 
-/* Called with `running` held and the workers started. */
+/* Run the CTAs in parallel. The caller holds `running`, and the workers are started. */
 static void run_together(struct ch_workers *workers, uint32_t ctas,
                          void (*work)(void *arg, uint32_t cta), void *arg)
 {
