@@ -444,13 +444,13 @@ CH_FN chorus_status ch_link_flush(struct ch_link *link)
     return CHORUS_OK;
 }
 
-CH_FN int ch_link_receive(struct ch_link *link, void *slot, void *dst, size_t bytes)
+CH_FN int ch_link_post_receive(struct ch_link *link, void *slot, void *dst, size_t bytes)
 {
     (void)link, (void)slot, (void)dst, (void)bytes;
     return 0;
 }
 
-CH_FN int ch_link_received(struct ch_link *link)
+CH_FN int ch_link_end_receive(struct ch_link *link)
 {
     (void)link;
     return 0;

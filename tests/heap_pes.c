@@ -77,7 +77,7 @@ void pes_run_threads(uint32_t n, pes_main pe_main)
     struct ch_boot *boots[PES_MAX];
     struct pe pes[PES_MAX];
 
-    ck_assert_int_eq(ch_boot_threads(n, PLENTY_NS, boots), CHORUS_OK);
+    ck_assert_int_eq(ch_boot_open_threads(n, PLENTY_NS, boots), CHORUS_OK);
     for (uint32_t i = 0; i < n; i++) {
         pes[i] = (struct pe){.boot = boots[i], .main = pe_main};
         ck_assert_int_eq(pthread_create(&pes[i].thread, NULL, pe_run, &pes[i]), 0);

@@ -37,7 +37,7 @@ static void prepare(struct pe pes[PES])
 {
     struct ch_boot *boots[PES];
 
-    ck_assert_int_eq(ch_boot_threads(PES, 0, boots), CHORUS_OK);
+    ck_assert_int_eq(ch_boot_open_threads(PES, 0, boots), CHORUS_OK);
     memset(pes, 0, PES * sizeof(pes[0]));
     for (int i = 0; i < PES; i++) {
         pes[i].boot = boots[i];

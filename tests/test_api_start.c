@@ -101,7 +101,7 @@ static void run(struct pe pes[], uint32_t n)
     struct ch_boot *boots[PES];
 
     memset(pes, 0, n * sizeof(pes[0]));
-    ck_assert_int_eq(ch_boot_threads(n, 0, boots), CHORUS_OK);
+    ck_assert_int_eq(ch_boot_open_threads(n, 0, boots), CHORUS_OK);
     for (uint32_t i = 0; i < n; i++) {
         pes[i].boot = (struct counting_boot){.base = *boots[i], .inner = boots[i]};
         pes[i].boot.base.ops = &counting_ops;

@@ -185,7 +185,7 @@ START_TEST(wait__polls_of_a_network_take_long__sleeps_after_a_time)
     struct ch_wait w = {0};
 
     open_scene(&s, 2, 0);
-    ch_wait_policy_add(&s.policy, &slow);
+    ch_wait_policy_set_progress(&s.policy, &slow);
     for (int i = 0; i < 600; i++)
         ck_assert_int_eq(ch_wait_slow(&s.policy, &w), CHORUS_OK);
     ck_assert_uint_eq(w.polls, s.policy.polls);

@@ -44,12 +44,12 @@ START_TEST(nvls__each_setting__permits_or_forbids)
     const char *no;
 
     set[0] = cases[_i].set;
-    no = ch_nvls_forbidden(true, look_up);
+    no = ch_nvls_forbidding_variable(true, look_up);
     if (cases[_i].forbids)
         ck_assert_str_eq(no, cases[_i].set.name);
     else
         ck_assert_ptr_null(no);
-    ck_assert_str_eq(ch_nvls_forbidden(false, look_up), "CHORUS_NVLS");
+    ck_assert_str_eq(ch_nvls_forbidding_variable(false, look_up), "CHORUS_NVLS");
 }
 END_TEST
 
@@ -65,8 +65,8 @@ START_TEST(nvls__every_mix_of_sites__one_that_forbids_is_enough)
         set[i] = permits[i];
         if (_i & 1 << i) set[i].value = forbids[i];
     }
-    ck_assert_int_eq(ch_nvls_forbidden(true, look_up) == NULL, _i == 0);
-    ck_assert_str_eq(ch_nvls_forbidden(false, look_up), "CHORUS_NVLS");
+    ck_assert_int_eq(ch_nvls_forbidding_variable(true, look_up) == NULL, _i == 0);
+    ck_assert_str_eq(ch_nvls_forbidding_variable(false, look_up), "CHORUS_NVLS");
 }
 END_TEST
 

@@ -204,7 +204,7 @@ static struct ch_tree *lone_root(void)
     attack.n = terms.n;
     ck_assert_int_eq(ch_tree_listen(0, &tree_door), CHORUS_OK);
     attack.port = tree_door.port;
-    ck_assert_int_eq(ch_tree_root(&terms, &tree_door, &tree), CHORUS_OK);
+    ck_assert_int_eq(ch_tree_make_root(&terms, &tree_door, &tree), CHORUS_OK);
     return tree;
 }
 

@@ -49,7 +49,7 @@ static void take_join_from(int sock)
     ck_assert_uint_eq(join.head.kind, CH_WIRE_JOIN);
     ck_assert_uint_eq(join.body.pe, 1);
     ck_assert_uint_eq(join.body.n, 3);
-    ck_assert_uint_eq(ch_wire_fds(&h, fds), 1);
+    ck_assert_uint_eq(ch_wire_extract_fds(&h, fds), 1);
     theirs = fds[0];
 }
 

@@ -170,15 +170,15 @@ START_TEST(control__descriptor_in_the_padding__is_found)
     control.head.cmsg_type = SCM_RIGHTS;
     control.head.cmsg_len = CMSG_LEN(sizeof(sent));
     memcpy(CMSG_DATA(&control.head), sent, sizeof(sent));
-    ck_assert_uint_eq(ch_wire_fds(&h, fds), 2);
+    ck_assert_uint_eq(ch_wire_extract_fds(&h, fds), 2);
     ck_assert_int_eq(memcmp(fds, sent, sizeof(sent)), 0);
     control.head.cmsg_len = 4096; /* past the end of what was received */
-    ck_assert_uint_eq(ch_wire_fds(&h, fds), 2);
+    ck_assert_uint_eq(ch_wire_extract_fds(&h, fds), 2);
     control.head.cmsg_len = 3; /* shorter than its own head */
-    ck_assert_uint_eq(ch_wire_fds(&h, fds), 0);
+    ck_assert_uint_eq(ch_wire_extract_fds(&h, fds), 0);
     control.head.cmsg_len = CMSG_LEN(sizeof(sent));
     control.head.cmsg_type = SCM_CREDENTIALS;
-    ck_assert_uint_eq(ch_wire_fds(&h, fds), 0);
+    ck_assert_uint_eq(ch_wire_extract_fds(&h, fds), 0);
 }
 END_TEST
 

@@ -40,7 +40,7 @@ static void prepare(struct pe pes[PES], uint32_t nodes)
 {
     struct ch_boot *boots[PES];
 
-    ck_assert_int_eq(ch_boot_threads(PES, 0, boots), CHORUS_OK);
+    ck_assert_int_eq(ch_boot_open_threads(PES, 0, boots), CHORUS_OK);
     for (int i = 0; i < PES; i++) {
         pes[i] = (struct pe){.boot = boots[i]};
         ck_assert_int_eq(ch_options_read(&pes[i].options), CHORUS_OK);

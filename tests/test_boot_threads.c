@@ -46,7 +46,7 @@ static void run(uint32_t n, uint64_t timeout_ns, void (*pe_main)(struct ch_boot 
     struct ch_boot *boots[PES_MAX];
     struct pe pes[PES_MAX];
 
-    ck_assert_int_eq(ch_boot_threads(n, timeout_ns, boots), CHORUS_OK);
+    ck_assert_int_eq(ch_boot_open_threads(n, timeout_ns, boots), CHORUS_OK);
     for (uint32_t i = 0; i < n; i++) {
         pes[i] = (struct pe){.boot = boots[i], .main = pe_main};
         ck_assert_int_eq(pthread_create(&pes[i].thread, NULL, pe_run, &pes[i]), 0);
@@ -242,7 +242,7 @@ START_TEST(threads__none__is_refused)
 {
     struct ch_boot *boot;
 
-    ck_assert_int_eq(ch_boot_threads(0, 0, &boot), CHORUS_ERR_ARG);
+    ck_assert_int_eq(ch_boot_open_threads(0, 0, &boot), CHORUS_ERR_ARG);
     ck_assert_ptr_nonnull(strstr(ch_error_message(), "0 threads"));
 }
 END_TEST

@@ -328,24 +328,24 @@ START_TEST(tree__root_is_not_there__is_said)
 {
     tree_prepare(2, CH_NS_PER_S / 2);
     tree_pes[0].is_absent = true;
-    if (_i == 0) ch_tree_door_close(&tree_door);
+    if (_i == 0) ch_tree_listener_close(&tree_door);
     tree_run(2, meet);
     assert_told(1, CHORUS_ERR_TIMEOUT, "PE 1 could not join the job at 127.0.0.1:");
     assert_told(1, CHORUS_ERR_TIMEOUT,
                 _i == 0 ? "Connection refused" : "accepts connections, but does not answer");
-    ch_tree_door_close(&tree_door);
+    ch_tree_listener_close(&tree_door);
 }
 END_TEST
 
 START_TEST(tree__port_is_taken__is_said)
 {
-    struct ch_tree_door first, second;
+    struct ch_tree_listener first, second;
 
     ck_assert_int_eq(ch_tree_listen(0, &first), CHORUS_OK);
     ck_assert_int_eq(ch_tree_listen(first.port, &second), CHORUS_ERR_SYSTEM);
     ck_assert_ptr_nonnull(
         strstr(ch_error_message(), "another program uses it: choose another"));
-    ch_tree_door_close(&first);
+    ch_tree_listener_close(&first);
 }
 END_TEST
 
@@ -458,7 +458,7 @@ START_TEST(address__text__is_found_or_said_what_is_wrong)
     char why[CH_TREE_TEXT_BYTES], first[CH_TREE_ADDRESS_TEXT];
 
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        ck_assert_msg(ch_tree_address_find(texts[i].text, found, why, sizeof(why)) ==
+        ck_assert_msg(ch_tree_addresses_parse(texts[i].text, found, why, sizeof(why)) ==
                           texts[i].n,
                       "\"%s\": %s", texts[i].text, why);
         if (texts[i].n == 0) continue;

@@ -69,7 +69,7 @@ static void run(struct voter voters[], uint32_t n)
 {
     struct ch_boot *boots[PES_MAX];
 
-    ck_assert_int_eq(ch_boot_threads(n, 0, boots), CHORUS_OK);
+    ck_assert_int_eq(ch_boot_open_threads(n, 0, boots), CHORUS_OK);
     for (uint32_t i = 0; i < n; i++) {
         voters[i].boot = boots[i];
         ck_assert_int_eq(pthread_create(&voters[i].thread, NULL, take_part, &voters[i]), 0);
@@ -168,7 +168,7 @@ START_TEST(vote__of_a_job_without_values__takes_no_room_for_them)
     struct ch_boot *boot;
     struct ch_vote vote = {.step = "start"};
 
-    ck_assert_int_eq(ch_boot_threads(1, 0, &boot), CHORUS_OK);
+    ck_assert_int_eq(ch_boot_open_threads(1, 0, &boot), CHORUS_OK);
     ck_assert_int_eq(ch_boot_vote(boot, &vote, NULL), CHORUS_OK);
     vote.mine = CH_FAIL(CHORUS_ERR_ARG, "no good");
     ck_assert_int_eq(ch_boot_vote(boot, &vote, NULL), CHORUS_ERR_ARG);

@@ -185,11 +185,11 @@ static chorus_status run_cta(const struct call *call, uint32_t me, uint32_t cta,
     struct ch_coll c;
 
     ch_coll_init(&c, me, PES, pe->peers, &layout);
-    ch_coll_state(&c, cta, &pe->dups[cta]);
-    ch_coll_buffers(&c, dest_of(call, me), source_of(call, me), count, call->bytes, part);
+    ch_coll_set_cta(&c, cta, &pe->dups[cta]);
+    ch_coll_set_buffers(&c, dest_of(call, me), source_of(call, me), count, call->bytes, part);
     c.type = types[call->type];
     c.op = CHORUS_OP_sum;
-    ch_coll_pattern(&c, &pattern, part.first);
+    ch_coll_set_pattern(&c, &pattern, part.first);
     c.root = call->root;
     c.radix = 2;
     c.positions = pe->positions[cta];

@@ -12,7 +12,7 @@
 
 static struct ch_heap *open_alone(uint64_t heap_max, struct ch_boot **boot_out)
 {
-    ck_assert_int_eq(ch_boot_threads(1, 0, boot_out), CHORUS_OK);
+    ck_assert_int_eq(ch_boot_open_threads(1, 0, boot_out), CHORUS_OK);
     return pes_open_heap(*boot_out, heap_max);
 }
 

@@ -54,7 +54,7 @@ static void replies_sent(struct net_pe *pe)
 {
     const struct ch_tcp_link *link = pe->ep->links[pe->before];
 
-    while (!ch_tcp_channels_sent(link, link->n_divided) && net_pe_step(pe))
+    while (!ch_tcp_channels_have_sent(link, link->n_divided) && net_pe_step(pe))
         ;
 }
 

@@ -6,7 +6,7 @@
 
 const char *failed;
 struct tree_pe tree_pes[TREE_PES_MAX];
-struct ch_tree_door tree_door;
+struct ch_tree_listener tree_door;
 
 static char root[CH_TREE_TEXT_BYTES];
 
@@ -35,7 +35,7 @@ static void *pe_run(void *arg)
 {
     struct tree_pe *const pe = arg;
 
-    pe->status = ch_boot_tree(&pe->start, &pe->boot);
+    pe->status = ch_boot_open_tree(&pe->start, &pe->boot);
     (void)snprintf(pe->message, sizeof(pe->message), "%s", ch_error_message());
     if (pe->status != CHORUS_OK) return NULL;
     pe->main(pe);

@@ -36,7 +36,7 @@ struct tree_pe {
 };
 
 extern struct tree_pe tree_pes[TREE_PES_MAX];
-extern struct ch_tree_door tree_door; /* the root's, before tree_run */
+extern struct ch_tree_listener tree_door; /* the root's, before tree_run */
 
 /* n PEs with one secret; PE 0 is the root. */
 void tree_prepare(uint32_t n, uint64_t timeout_ns);

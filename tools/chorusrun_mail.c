@@ -310,7 +310,7 @@ static ssize_t receive_some(struct mail *mail)
     m.msg_controllen = sizeof(control);
     n = recvmsg(mail->sock, &m, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     if (n <= 0) return n;
-    ch_message_take_fds(&mail->in, fds, ch_wire_fds(&m, fds));
+    ch_message_take_fds(&mail->in, fds, ch_wire_extract_fds(&m, fds));
     if ((m.msg_flags & MSG_CTRUNC) == 0) return n;
     errno = EMFILE;
     return -1;

@@ -43,7 +43,7 @@ void root_open(struct job *job)
     struct root *root = calloc(1, sizeof(*root));
     struct ch_tree_terms terms = {.me = CH_TREE_NO_PE, .n = job->args->n};
     struct ch_options options; /* PEs report that one is wrong */
-    struct ch_tree_door door;
+    struct ch_tree_listener door;
 
     job->front->root = root;
     if (root == NULL) {
@@ -57,8 +57,8 @@ void root_open(struct job *job)
     ch_tree_secret_make(terms.secret);
     ch_tree_secret_print(terms.secret, root->secret);
     if (ch_tree_listen(0, &door) == CHORUS_OK) {
-        ch_tree_addresses(&door, root->addresses);
-        if (ch_tree_root(&terms, &door, &root->tree) == CHORUS_OK) return;
+        ch_tree_own_addresses_print(&door, root->addresses);
+        if (ch_tree_make_root(&terms, &door, &root->tree) == CHORUS_OK) return;
     }
     job_end(job, STATUS_CANNOT_RUN, "cannot listen for PEs of other hosts: %s",
             ch_error_message());
@@ -88,7 +88,7 @@ void root_watch(struct job *job, struct pollfd *fds, nfds_t *n)
     struct root *root = job->front->root;
     const bool is_open = root != NULL && root->tree != NULL;
 
-    if (is_open) root->at = watch_one(fds, n, ch_tree_watch(root->tree), POLLIN);
+    if (is_open) root->at = watch_one(fds, n, ch_tree_poll_fd(root->tree), POLLIN);
 }
 
 void root_serve(struct job *job, const struct pollfd *fds)

@@ -19,8 +19,8 @@
 #include "chorus/device_check.cuh"
 
 /* --- what the calls are made of --------------------------------------------------------- */
-CH_FN struct ch_coll ch_coll_on_child(const struct ch_device_team *team, void *dest,
-                                      const void *source, size_t count, size_t elem_bytes)
+CH_FN struct ch_coll ch_coll_on_device_team(const struct ch_device_team *team, void *dest,
+                                            const void *source, size_t count, size_t elem_bytes)
 {
     const struct ch_slice all = {0, count};
     struct ch_coll c;
@@ -28,8 +28,8 @@ CH_FN struct ch_coll ch_coll_on_child(const struct ch_device_team *team, void *d
     ch_coll_init(&c, team->me, team->n, team == &ch_state.world ? ch_state.peers : team->peers,
                  &team->layout);
     __builtin_assume(c.n > 0 && c.n <= CH_DEVICE_PES_MAX && c.me < c.n);
-    ch_coll_state(&c, 0, team->dup);
-    ch_coll_buffers(&c, (char *)dest, (const char *)source, count, elem_bytes, all);
+    ch_coll_set_cta(&c, 0, team->dup);
+    ch_coll_set_buffers(&c, (char *)dest, (const char *)source, count, elem_bytes, all);
     c.type = CHORUS_TYPE_u8;
     c.op = CHORUS_OP_sum;
     return c;
@@ -182,7 +182,7 @@ CH_FN int ch_run_call(chorus_coll coll, const struct ch_device_team *team, struc
 CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t number,
                                    struct ch_lanes g)
 {
-    struct ch_coll c = ch_coll_on_child(team, 0, 0, 0, 1);
+    struct ch_coll c = ch_coll_on_device_team(team, 0, 0, 0, 1);
     uint64_t numbers[CH_CELL_COUNT] = {0};
     uint32_t late_pe = team->me;
     int is_known = 1;
@@ -228,7 +228,7 @@ CH_FN int ch_sync_team(chorus_team_t handle, struct ch_lanes g)
     struct ch_coll c;
 
     if (team == 0) return CHORUS_ERR_ARG;
-    c = ch_coll_on_child(team, 0, 0, 0, 1);
+    c = ch_coll_on_device_team(team, 0, 0, 0, 1);
     st = ch_check_call(CHORUS_COLL_barrier, team, &c, 0, 0, 0, g);
     if (st != CHORUS_OK) return st;
     if (CH_IS_BLOCK(g)) return ch_sync_block(team, g);
@@ -257,7 +257,7 @@ CH_FN int ch_move_call(chorus_coll coll, chorus_team_t handle, void *dest, const
     struct ch_coll c;
 
     if (team == 0 || root < 0 || (uint32_t)root >= team->n) return CHORUS_ERR_ARG;
-    c = ch_coll_on_child(team, dest, source, count * elem_bytes, 1);
+    c = ch_coll_on_device_team(team, dest, source, count * elem_bytes, 1);
     c.root = (uint32_t)root;
     st = ch_check_call(coll, team, &c, type, 0, count, g);
     if (st == CHORUS_OK && count == 0) ch_check_release(team, g);
@@ -274,7 +274,7 @@ CH_FN int ch_combine_call(chorus_coll coll, chorus_team_t handle, void *dest,
     struct ch_coll c;
 
     if (team == 0) return CHORUS_ERR_ARG;
-    c = ch_coll_on_child(team, dest, source, count, elem_bytes);
+    c = ch_coll_on_device_team(team, dest, source, count, elem_bytes);
     c.type = type;
     c.op = op;
     st = ch_check_call(coll, team, &c, type, op, count, g);

@@ -106,8 +106,9 @@ static chorus_status make_object(struct ch_context *context, const char *functio
     vote.mine = check_new_buffer(context, function, buffer->addr, buffer->bytes);
     CH_TRY(ch_boot_vote(context->boot, &vote, NULL));
     if (context->gpu != NULL)
-        return ch_prefix_error(function, ch_heap_adopt(context->heap, buffer->addr,
-                                                       buffer->bytes, &buffer->object));
+        return ch_error_prefix_if_failed(
+            function,
+            ch_heap_adopt(context->heap, buffer->addr, buffer->bytes, &buffer->object));
     buffer->object = chorus_align((size_t)sysconf(_SC_PAGESIZE), buffer->bytes);
     if (buffer->object == NULL) return CHORUS_ERR_NOMEM;
     vote.mine = map_object_over(function, buffer);

@@ -371,7 +371,7 @@ chorus_status ch_check_call(const struct ch_context *context, struct ch_call *ca
     return check_call_slow(context, call);
 }
 
-struct ch_extent ch_check_extent(const struct ch_call *call)
+struct ch_extent ch_call_extent(const struct ch_call *call)
 {
     struct ch_extent extent = {0, 0, 0};
 
@@ -382,8 +382,8 @@ struct ch_extent ch_check_extent(const struct ch_call *call)
     return extent;
 }
 
-void ch_check_replace_named(const struct ch_context *context, const struct ch_team *team,
-                            chorusx_call *asked)
+void ch_replace_registered(const struct ch_context *context, const struct ch_team *team,
+                           chorusx_call *asked)
 {
     struct ch_extent extent;
 

@@ -51,7 +51,7 @@ struct ch_freed ch_guard_extent(const struct ch_context *context, void *ptr);
 
 /* After a realloc: fill the part of the block `old` that the object, which is now at ptr, does
  * not have any more, and remember that part as freed. */
-void ch_guard_fill_left(struct ch_context *context, struct ch_freed old, void *ptr);
+void ch_guard_fill_remainder(struct ch_context *context, struct ch_freed old, void *ptr);
 
 /* Forget the freed memory that is now in the block of ptr, which has just been allocated. Each
  * freed object that was written is first reported to the error handler; not if `function` is

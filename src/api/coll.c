@@ -236,7 +236,7 @@ static size_t watched_source_bytes(const struct ch_context *context, const struc
 
     if (!ch_guard_is_on(context) || (call->facts & CH_NEED_apart) == 0 || !is_read || has_gaps)
         return 0;
-    return ch_check_extent(call).source;
+    return ch_call_extent(call).source;
 }
 
 /* Launch a call on a stream, on a GPU, or with CHORUS_CHECK=2. */
@@ -263,7 +263,7 @@ static bool moves_no_data(const chorusx_call *call)
 /* Check that each buffer in the heap lies in one object, and that this thread may call. */
 static chorus_status check_objects(const struct ch_context *context, const struct ch_call *call)
 {
-    const struct ch_extent extent = ch_check_extent(call);
+    const struct ch_extent extent = ch_call_extent(call);
     const chorusx_call *asked = call->asked;
 
     CH_TRY(ch_guard_check_thread(context, call->function));
@@ -365,7 +365,7 @@ static CH_COLD void replace_named_buffers(const struct ch_context *context,
                                           struct ch_call *call, chorusx_call *named)
 {
     *named = *call->asked;
-    ch_check_replace_named(context, call->team, named);
+    ch_replace_registered(context, call->team, named);
     call->asked = named;
 }
 
@@ -378,9 +378,9 @@ chorus_status ch_collective(struct ch_call *call)
         !call->is_traced)
         return ch_trace_collective(call);
     CH_TRY(ch_context_require(call->function, &context));
-    CH_TRY(ch_prefix_error(call->function,
-                           ch_team_get(context->teams, call->asked->team, &call->team)));
-    CH_TRY(ch_prefix_error(call->function, ch_team_check_usable(call->team)));
+    CH_TRY(ch_error_prefix_if_failed(
+        call->function, ch_team_get(context->teams, call->asked->team, &call->team)));
+    CH_TRY(ch_error_prefix_if_failed(call->function, ch_team_check_usable(call->team)));
     if (context->buffers != NULL) replace_named_buffers(context, call, &named);
     CH_TRY(ch_check_call(context, call));
     if (call->is_on_stream && context->gpu == NULL)

@@ -36,12 +36,12 @@ struct ch_extent {
 };
 
 /* Returns the extents of a call that was checked; zeros for a barrier. */
-struct ch_extent ch_check_extent(const struct ch_call *call);
+struct ch_extent ch_call_extent(const struct ch_call *call);
 
 /* Replace addresses in memory of chorusx_buffer_register by their symmetric addresses,
  * except in collectives whose dest differs in length between PEs. */
-void ch_check_replace_named(const struct ch_context *context, const struct ch_team *team,
-                            chorusx_call *call);
+void ch_replace_registered(const struct ch_context *context, const struct ch_team *team,
+                           chorusx_call *call);
 
 /* --- profilers ---------------------------------------------------------------------------- */
 
@@ -57,6 +57,6 @@ CH_MUST_CHECK chorus_status ch_trace_collective(struct ch_call *call);
 
 /* Make NVTX ranges for collective calls from now on (is_wanted), or no longer. A build without
  * CUDA cannot, and warns. */
-void ch_trace_nvtx(bool is_wanted);
+void ch_trace_set_nvtx(bool is_wanted);
 
 #endif /* CH_API_COLL_H */

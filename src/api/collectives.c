@@ -168,7 +168,7 @@ int chorus_team_sync(chorus_team_t team)
  * the name. */
 static void report_status(const char *function, chorus_status status)
 {
-    ch_report(ch_prefix_error(function, status));
+    ch_report(ch_error_prefix_if_failed(function, status));
 }
 
 void chorus_sync_all(void)

@@ -210,7 +210,7 @@ static chorus_status start_and_join_pes(struct pe_thread *pes, struct ch_boot **
 {
     int started;
 
-    CH_TRY(ch_boot_threads((uint32_t)n, options->timeout_ns, boots));
+    CH_TRY(ch_boot_open_threads((uint32_t)n, options->timeout_ns, boots));
     for (int pe = 0; pe < n; pe++)
         pes[pe] = (struct pe_thread){
             .options = options, .boot = boots[pe], .pe_main = pe_main, .arg = arg};
@@ -259,7 +259,7 @@ int chorusx_run_threads(int n_pes, void (*pe_main)(void *arg), void *arg)
 chorus_status ch_check_entry(const char *function, struct ch_team *team,
                              const struct ch_doing *doing, uint64_t index)
 {
-    const chorus_status status = ch_team_check(team, function, doing);
+    const chorus_status status = ch_team_compare_call(team, function, doing);
 
     if (status != CHORUS_OK) ch_record_mark(team->record, index, CH_ENTRY_FAILED);
     return status;
@@ -293,7 +293,7 @@ chorus_status ch_doing_begin(const struct ch_context *context, const char *funct
 
     if (ch_guard_is_on(context)) CH_TRY(ch_guard_check_thread(context, function));
     if (team->check != NULL && ch_team_is_refused(team) && !is_ending(what))
-        return ch_team_refusal(team, function);
+        return ch_team_fail_refused(team, function);
     *index_out = record_begin(context, &doing);
     if (team->check == NULL || ch_team_is_refused(team)) return CHORUS_OK;
     return ch_check_entry(function, team, &doing, *index_out);

@@ -149,7 +149,7 @@ void ch_guard_fill_freed(struct ch_context *context, void *ptr)
     fill_and_remember(context, &freed);
 }
 
-void ch_guard_fill_left(struct ch_context *context, struct ch_freed old, void *ptr)
+void ch_guard_fill_remainder(struct ch_context *context, struct ch_freed old, void *ptr)
 {
     const struct ch_freed now = ch_guard_extent(context, ptr);
 

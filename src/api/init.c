@@ -245,10 +245,12 @@ static chorus_status init_library(const char *function, int level, unsigned flag
     CH_TRY(ch_options_read(&options));
     apply_attr(&options, flags, attr);
     CH_TRY(ch_log_start(&options));
-    CH_TRY(ch_prefix_error(function, open_boot(flags, attr, options.timeout_ns, &boot)));
+    CH_TRY(
+        ch_error_prefix_if_failed(function, open_boot(flags, attr, options.timeout_ns, &boot)));
     ch_log_name_pe((int)boot->me);
     if (boot->me == 0) ch_warn_of_unknown_variables();
-    CH_TRY(ch_prefix_error(function, ch_context_open(&options, boot, level, &context)));
+    CH_TRY(
+        ch_error_prefix_if_failed(function, ch_context_open(&options, boot, level, &context)));
     ch_context_set_process(context);
     if (boot->me == 0)
         log_environment(boot->n, boot->n_nodes,
@@ -314,7 +316,8 @@ chorus_status ch_finish(const char *function)
 
     CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_doing_begin_all(context, function, CH_DOING_finalize, 0, &index));
-    CH_TRY(ch_prefix_error(function, ch_doing_end(context, index, drain_and_leave(context))));
+    CH_TRY(ch_error_prefix_if_failed(function,
+                                     ch_doing_end(context, index, drain_and_leave(context))));
     ch_guard_check_all(context, function); /* no peer writes to the objects any more */
     ch_context_mark_finalized();
     ch_context_close(context);

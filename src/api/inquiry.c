@@ -216,8 +216,9 @@ static chorus_status explain_call(const char *function, const chorusx_call *call
     struct ch_request request;
 
     CH_TRY(ch_context_require(function, &context));
-    CH_TRY(ch_prefix_error(function, ch_team_get(context->teams, call->team, &question.team)));
-    ch_check_replace_named(context, question.team, &named);
+    CH_TRY(ch_error_prefix_if_failed(function,
+                                     ch_team_get(context->teams, call->team, &question.team)));
+    ch_replace_registered(context, question.team, &named);
     CH_TRY(ch_check_call(context, &question));
     if (call->algo != NULL) return plan_forced(context, call, plan_out);
     request = ch_request_of(context, &question);
@@ -311,7 +312,7 @@ static void update_is_traced(void)
                      __ATOMIC_RELAXED);
 }
 
-void ch_trace_nvtx(bool is_wanted)
+void ch_trace_set_nvtx(bool is_wanted)
 {
     if (is_wanted && !ch_nvtx_is_there())
         CH_LOG(WARN, "CHORUS_NVTX is 1, but this library was built without CUDA; expected 0");

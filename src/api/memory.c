@@ -50,7 +50,7 @@ static chorus_status allocate(const char *function, size_t align, size_t bytes, 
     CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_doing_begin_all(context, function, CH_DOING_malloc, bytes, &index));
     status = make_block(context, function, &wanted, ptr_out);
-    return ch_prefix_error(function, ch_doing_end(context, index, status));
+    return ch_error_prefix_if_failed(function, ch_doing_end(context, index, status));
 }
 
 /* Returns null after reporting a failure: a full heap as CHORUS_ERRORS selects, other failures
@@ -145,8 +145,8 @@ static chorus_status free_object(const char *function, void *ptr)
     CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_doing_begin_all(context, function, CH_DOING_free, recorded_offset(context, ptr),
                               &index));
-    return ch_prefix_error(function,
-                           ch_doing_end(context, index, return_block(context, function, ptr)));
+    return ch_error_prefix_if_failed(
+        function, ch_doing_end(context, index, return_block(context, function, ptr)));
 }
 
 /* Change the length of a block, which may move to *ptr_out, with a barrier before and after. */
@@ -162,7 +162,7 @@ static chorus_status change_block(struct ch_context *context, void *ptr, size_t 
     CH_TRY(ch_heap_realloc(context->heap, ptr, ch_guard_block_bytes(context, bytes), ptr_out));
     ch_guard_forget_freed(context, NULL, *ptr_out);
     ch_guard_set(context, *ptr_out, bytes);
-    ch_guard_fill_left(context, old, *ptr_out);
+    ch_guard_fill_remainder(context, old, *ptr_out);
     CH_TRY(ch_context_quiet_and_sync(context));
     return status;
 }
@@ -176,7 +176,7 @@ static chorus_status resize_object(const char *function, void *ptr, size_t bytes
 
     CH_TRY(ch_context_require(function, &context));
     CH_TRY(ch_doing_begin_all(context, function, CH_DOING_realloc, bytes, &index));
-    return ch_prefix_error(
+    return ch_error_prefix_if_failed(
         function, ch_doing_end(context, index, change_block(context, ptr, bytes, ptr_out)));
 }
 
@@ -242,7 +242,8 @@ static chorus_status find_team(const char *function, ch_team_handle handle,
                                struct ch_context **context_out, struct ch_team **team_out)
 {
     CH_TRY(ch_context_require(function, context_out));
-    return ch_prefix_error(function, ch_team_get((*context_out)->teams, handle, team_out));
+    return ch_error_prefix_if_failed(function,
+                                     ch_team_get((*context_out)->teams, handle, team_out));
 }
 
 static chorus_status team_alloc(const char *function, ch_team_handle handle, size_t bytes,
@@ -256,7 +257,7 @@ static chorus_status team_alloc(const char *function, ch_team_handle handle, siz
     CH_TRY(find_team(function, handle, &context, &team));
     CH_TRY(ch_doing_begin(context, function, CH_DOING_team_malloc, team, bytes, &index));
     status = ch_team_object_alloc(context->teams, team, bytes, ptr_out);
-    return ch_prefix_error(function, ch_doing_end(context, index, status));
+    return ch_error_prefix_if_failed(function, ch_doing_end(context, index, status));
 }
 
 void *chorusx_team_malloc(chorus_team_t team, size_t bytes)
@@ -280,7 +281,7 @@ static chorus_status team_free(const char *function, chorus_team_t team, void *p
     CH_TRY(find_team(function, team, &context, &found));
     CH_TRY(ch_doing_begin(context, function, CH_DOING_team_free, found, 0, &index));
     status = ch_team_object_free(context->teams, found, ptr);
-    return ch_prefix_error(function, ch_doing_end(context, index, status));
+    return ch_error_prefix_if_failed(function, ch_doing_end(context, index, status));
 }
 
 int chorusx_team_free(chorus_team_t team, void *ptr)
@@ -295,7 +296,8 @@ static void *mc_ptr(const char *function, ch_team_handle handle, const void *add
     struct ch_team *team;
 
     if (ch_context_require(function, &context) != CHORUS_OK ||
-        ch_prefix_error(function, ch_team_get(context->teams, handle, &team)) != CHORUS_OK ||
+        ch_error_prefix_if_failed(function, ch_team_get(context->teams, handle, &team)) !=
+            CHORUS_OK ||
         ch_check_symmetric(context, function, "addr", addr, 1) != CHORUS_OK ||
         team->multicast == 0)
         return NULL;

@@ -196,7 +196,8 @@ static void log_failure(const char *function, chorus_status status)
 void ch_handle_failure(const char *function, chorus_status status)
 {
     const struct ch_context *context = ch_context_get();
-    const enum ch_errors how = context != NULL ? context->options.errors : ch_options_errors();
+    const enum ch_errors how =
+        context != NULL ? context->options.errors : ch_options_error_mode();
 
     if (how == CH_ERRORS_return) return;
     if (how == CH_ERRORS_fatal)

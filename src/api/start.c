@@ -236,7 +236,7 @@ static chorus_status open_segments_and_teams(struct ch_context *context)
     chorus_status mine;
     uint64_t digest;
 
-    ch_trace_nvtx(options->nvtx);
+    ch_trace_set_nvtx(options->nvtx);
     boot->warn_ns = options->warn_ns;
     boot->warn = warn_of_exchange;
     boot->warn_arg = context;

@@ -212,7 +212,7 @@ static chorus_status queue_wait_on_gpu(const struct wait *wait, void *stream)
         .is_exact = q->cmp == CHORUS_CMP_EQ,
     };
 
-    CH_TRY(ch_prefix_error(q->function, ch_device_check_legacy(device, stream)));
+    CH_TRY(ch_error_prefix_if_failed(q->function, ch_device_check_legacy(device, stream)));
     if (is_for_front_end(wait)) return ch_gpu_put_wait(q->context->gpu, stream, &front);
     if (q->count == 0) return CHORUS_OK;
     CH_TRY(check_reached(device, q, "status", q->status));

@@ -97,7 +97,7 @@ static chorus_status queue_on_gpu(const struct op *op, void *stream)
 {
     const struct ch_device *device = ch_heap_device(op->context->heap);
 
-    CH_TRY(ch_prefix_error(op->function, ch_device_check_legacy(device, stream)));
+    CH_TRY(ch_error_prefix_if_failed(op->function, ch_device_check_legacy(device, stream)));
     switch (op->what) {
     case PUT_SIGNAL:
     case PUT:

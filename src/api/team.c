@@ -15,7 +15,8 @@ static chorus_status find_team(const char *function, chorus_team_t handle,
                                struct ch_context **context_out, struct ch_team **team_out)
 {
     CH_TRY(ch_context_require(function, context_out));
-    return ch_prefix_error(function, ch_team_get((*context_out)->teams, handle, team_out));
+    return ch_error_prefix_if_failed(function,
+                                     ch_team_get((*context_out)->teams, handle, team_out));
 }
 
 /* ch_team_create with an entry in the record and checks; the PEs compare the number of PEs of
@@ -28,10 +29,10 @@ static chorus_status create_team(struct ch_context *context, const char *functio
     chorus_status status;
     uint64_t index;
 
-    CH_TRY(ch_prefix_error(function, ch_team_get(context->teams, parent, &from)));
+    CH_TRY(ch_error_prefix_if_failed(function, ch_team_get(context->teams, parent, &from)));
     CH_TRY(ch_doing_begin(context, function, CH_DOING_team_create, from, n, &index));
     status = ch_team_create(context->teams, parent, pes, n, num_contexts, new_team);
-    return ch_prefix_error(function, ch_doing_end(context, index, status));
+    return ch_error_prefix_if_failed(function, ch_doing_end(context, index, status));
 }
 
 static chorus_status destroy_team(const char *function, chorus_team_t team)
@@ -48,7 +49,7 @@ static chorus_status destroy_team(const char *function, chorus_team_t team)
     slot = found->slot;
     status = ch_team_destroy(context->teams, team);
     if (status == CHORUS_OK && context->gpu != NULL) ch_gpu_team_ended(context->gpu, slot);
-    return ch_prefix_error(function, ch_doing_end(context, index, status));
+    return ch_error_prefix_if_failed(function, ch_doing_end(context, index, status));
 }
 
 int chorus_team_my_pe(chorus_team_t team)
@@ -164,7 +165,7 @@ static chorus_status split_strided(struct ch_context *context, const char *funct
     struct ch_team *from;
     chorus_status status;
 
-    CH_TRY(ch_prefix_error(function, ch_team_get(context->teams, parent, &from)));
+    CH_TRY(ch_error_prefix_if_failed(function, ch_team_get(context->teams, parent, &from)));
     CH_TRY(check_triplet(function, start, stride, count, from->n));
     CH_TRY(list_alloc(function, (uint32_t)count, &pes));
     for (int i = 0; i < count; i++)
@@ -336,7 +337,7 @@ static chorus_status create_group(const char *function, chorus_team_t parent, co
     CH_TRY(read_list(function, parent, pes, n, &context, &list));
     status = ch_team_create_group(context->teams, parent, list, (uint32_t)n, tag, new_team);
     free(list);
-    return ch_prefix_error(function, status);
+    return ch_error_prefix_if_failed(function, status);
 }
 
 int chorusx_team_create_group(chorus_team_t parent, const int pes[], int n, int tag,

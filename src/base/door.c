@@ -98,7 +98,7 @@ void ch_wait_policy_init(struct ch_wait_policy *p, struct ch_door *own, uint32_t
     p->look_arg = NULL;
 }
 
-void ch_wait_policy_add(struct ch_wait_policy *p, struct ch_progress *progress)
+void ch_wait_policy_set_progress(struct ch_wait_policy *p, struct ch_progress *progress)
 {
     p->progress = progress;
     if (p->gap == GAP_SHARED) p->spins = SPINS_NETWORK;

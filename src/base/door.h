@@ -81,7 +81,7 @@ void ch_wait_policy_init(struct ch_wait_policy *p, struct ch_door *own, uint32_t
                          uint32_t cores, uint64_t timeout_ns);
 
 /* From now on, waits of this PE also make progress on its network; `progress` is borrowed. */
-void ch_wait_policy_add(struct ch_wait_policy *p, struct ch_progress *progress);
+void ch_wait_policy_set_progress(struct ch_wait_policy *p, struct ch_progress *progress);
 
 /* Returns why the job is over, or why the network of this PE has failed; "" if neither, or if
  * the reason is not known. */

@@ -53,7 +53,8 @@ void ch_error_rename(const char *function) __attribute__((cold));
 void ch_error_add(const char *text) __attribute__((cold));
 
 /* ch_error_prefix if `status` is a failure. Returns `status`. */
-static inline chorus_status ch_prefix_error(const char *function, chorus_status status)
+static inline chorus_status ch_error_prefix_if_failed(const char *function,
+                                                      chorus_status status)
 {
     if (__builtin_expect(status != CHORUS_OK, 0)) ch_error_prefix(function);
     return status;

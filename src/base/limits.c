@@ -224,7 +224,7 @@ static bool forbids_nvls(const char *text, bool permits)
     return !ch_number_whole(text, 0, UINT64_MAX, &value) || (value != 0) != permits;
 }
 
-const char *ch_nvls_forbidden(bool is_asked, ch_environment *get)
+const char *ch_nvls_forbidding_variable(bool is_asked, ch_environment *get)
 {
     if (!is_asked) return "CHORUS_NVLS";
     for (size_t i = 0; i < sizeof(sites) / sizeof(sites[0]); i++) {

@@ -84,6 +84,6 @@ typedef char *ch_environment(const char *name);
 
 /* Returns the name of the variable that disables multicast; null: it may be used. is_asked: the
  * value of CHORUS_NVLS. */
-const char *ch_nvls_forbidden(bool is_asked, ch_environment *get);
+const char *ch_nvls_forbidding_variable(bool is_asked, ch_environment *get);
 
 #endif /* CH_LIMITS_H */

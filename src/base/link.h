@@ -36,14 +36,14 @@ chorus_status ch_link_flush(struct ch_link *link);
 /*
  * Post a receive: if the peer puts exactly `bytes` into `slot`, in this PE's sync memory, and
  * they have not begun to arrive, they may be stored at dst instead. Returns 1 if it is posted;
- * until ch_link_received, which must follow, the contents of dst are undefined. 0: no receive
- * is posted, for example because another thread waits for the peer.
+ * until ch_link_end_receive, which must follow, the contents of dst are undefined. 0: no
+ * receive is posted, for example because another thread waits for the peer.
  */
-int ch_link_receive(struct ch_link *link, void *slot, void *dst, size_t bytes);
+int ch_link_post_receive(struct ch_link *link, void *slot, void *dst, size_t bytes);
 
 /* End the posted receive, after the peer has announced the bytes. Returns 1 if they are at dst,
  * 0 if they are in the slot. */
-int ch_link_received(struct ch_link *link);
+int ch_link_end_receive(struct ch_link *link);
 
 /* The call has failed: sources of its posts are no longer read. */
 void ch_link_abandon(struct ch_link *link);

@@ -127,7 +127,7 @@ static chorus_status parse_ERRORS(const char *name, const char *text, enum ch_er
                    name, text);
 }
 
-enum ch_errors ch_options_errors(void)
+enum ch_errors ch_options_error_mode(void)
 {
     const char *text = ch_variable_get(CH_VARIABLE_ERRORS);
     enum ch_errors found = CH_ERRORS_report;

@@ -166,6 +166,6 @@ CH_MUST_CHECK chorus_status ch_options_read(struct ch_options *out);
 
 /* Returns the value of CHORUS_ERRORS alone, for failures outside a job; `report` if it is not
  * valid. */
-enum ch_errors ch_options_errors(void);
+enum ch_errors ch_options_error_mode(void);
 
 #endif /* CH_OPTION_H */

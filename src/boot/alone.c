@@ -125,7 +125,7 @@ struct content {
 /* The socket of the last id that this process created, until it joins with that id. */
 static struct {
     pthread_mutex_t lock; /* guards the two variables */
-    struct ch_tree_door listener;
+    struct ch_tree_listener listener;
     unsigned char secret[CH_BOOT_SECRET_BYTES];
 } made = {.lock = PTHREAD_MUTEX_INITIALIZER, .listener = {.fd = -1}};
 
@@ -133,7 +133,7 @@ static struct {
  * the lock. */
 static chorus_status make_content(struct content *content)
 {
-    ch_tree_door_close(&made.listener);
+    ch_tree_listener_close(&made.listener);
     CH_TRY(ch_tree_listen(0, &made.listener));
     ch_tree_secret_make(made.secret);
     *content = (struct content){.magic = CH_TREE_MAGIC};
@@ -168,7 +168,7 @@ bool ch_uniqueid_check(const char *id, size_t bytes)
 
 /* Move the listening socket of this id to *listener_out. False: this process did not create the
  * id, or has joined with it. */
-static bool take_listener(const struct content *content, struct ch_tree_door *listener_out)
+static bool take_listener(const struct content *content, struct ch_tree_listener *listener_out)
 {
     bool is_made;
 
@@ -177,7 +177,7 @@ static bool take_listener(const struct content *content, struct ch_tree_door *li
               memcmp(made.secret, content->secret, sizeof(content->secret)) == 0;
     if (is_made) {
         *listener_out = made.listener;
-        made.listener = (struct ch_tree_door){.fd = -1};
+        made.listener = (struct ch_tree_listener){.fd = -1};
     }
     (void)pthread_mutex_unlock(&made.lock);
     return is_made;
@@ -188,7 +188,7 @@ chorus_status ch_uniqueid_open(const char *id, uint32_t me, uint32_t n, uint64_t
 {
     struct ch_tree_start start = {.me = me, .n = n, .timeout_ns = timeout_ns};
     char root[CH_TREE_TEXT_BYTES];
-    struct ch_tree_door listener;
+    struct ch_tree_listener listener;
     struct content content;
 
     memcpy(&content, id, sizeof(content));
@@ -199,5 +199,5 @@ chorus_status ch_uniqueid_open(const char *id, uint32_t me, uint32_t n, uint64_t
         ch_tree_addresses_print(content.addresses, content.n_addresses, root);
         start.root = root;
     }
-    return ch_boot_tree(&start, boot_out);
+    return ch_boot_open_tree(&start, boot_out);
 }

@@ -144,8 +144,8 @@ CH_MUST_CHECK chorus_status ch_boot_open(uint64_t timeout_ns, bool is_again,
  * the thread that runs that PE, which closes it; the last close frees the memory that they
  * share.
  */
-CH_MUST_CHECK chorus_status ch_boot_threads(uint32_t n, uint64_t timeout_ns,
-                                            struct ch_boot **boots_out);
+CH_MUST_CHECK chorus_status ch_boot_open_threads(uint32_t n, uint64_t timeout_ns,
+                                                 struct ch_boot **boots_out);
 
 /*
  * Determine which PEs are on which host, once, after a boot was opened: from CHORUS_NODES or

@@ -425,7 +425,7 @@ static chorus_status hosts_open(uint64_t timeout_ns, struct ch_boot **boot_out)
         start.agent->ops->close(start.agent);
         return status;
     }
-    CH_TRY(ch_boot_tree(&start, boot_out));
+    CH_TRY(ch_boot_open_tree(&start, boot_out));
     (*boot_out)->spare = ch_variable_get(CH_VARIABLE_SPARE);
     return CHORUS_OK;
 }

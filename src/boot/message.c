@@ -181,7 +181,7 @@ static uint32_t count_fds(const struct cmsghdr *c, const char *end)
     return (uint32_t)(bytes / sizeof(int));
 }
 
-uint32_t ch_wire_fds(const struct msghdr *m, int fds_out[CH_WIRE_CONTROL_FDS])
+uint32_t ch_wire_extract_fds(const struct msghdr *m, int fds_out[CH_WIRE_CONTROL_FDS])
 {
     const char *end = (const char *)m->msg_control + m->msg_controllen;
     struct msghdr all = *m; /* CMSG_NXTHDR takes a pointer that is not const */
@@ -356,7 +356,7 @@ chorus_status ch_wire_await(int sock, uint64_t deadline_ns)
 static uint32_t detach_fds(const struct msghdr *m, uint32_t want, int *fds_out)
 {
     int fds[CH_WIRE_CONTROL_FDS];
-    const uint32_t n = ch_wire_fds(m, fds), kept = n < want ? n : want;
+    const uint32_t n = ch_wire_extract_fds(m, fds), kept = n < want ? n : want;
 
     memcpy(fds_out, fds, kept * sizeof(int));
     ch_fd_close_all(fds + kept, n - kept);

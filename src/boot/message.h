@@ -140,7 +140,7 @@ union ch_wire_control {
 
 /* For both sides: copy all descriptors of a control message, which then belong to the caller.
  * Returns their number. */
-uint32_t ch_wire_fds(const struct msghdr *m, int fds_out[CH_WIRE_CONTROL_FDS]);
+uint32_t ch_wire_extract_fds(const struct msghdr *m, int fds_out[CH_WIRE_CONTROL_FDS]);
 
 /* ---- the PE's side of the socket pair ---- */
 

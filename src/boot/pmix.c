@@ -99,14 +99,14 @@ static chorus_status get_size(const struct pmix *p, uint32_t *n_out)
 
 /* Publish the secret, and the addresses at which this root listens. */
 static chorus_status publish(const struct pmix *p, const unsigned char *secret,
-                             const struct ch_tree_door *listener)
+                             const struct ch_tree_listener *listener)
 {
     char text[TEXT_BYTES];
     pmix_value_t value = {.type = PMIX_STRING, .data.string = text};
 
     ch_tree_secret_print(secret, text);
     text[2 * CH_BOOT_SECRET_BYTES] = ' ';
-    ch_tree_addresses(listener, text + 2 * CH_BOOT_SECRET_BYTES + 1);
+    ch_tree_own_addresses_print(listener, text + 2 * CH_BOOT_SECRET_BYTES + 1);
     CH_TRY(check_pmix(p, "publish", p->Put(PMIX_GLOBAL, ROOT_KEY, &value)));
     return check_pmix(p, "publish", p->Commit());
 }
@@ -220,7 +220,7 @@ static const struct ch_boot_ops pmix_ops = {
 
 /* Make this process the root of the tree: create a secret, listen, and publish both. */
 static chorus_status become_root(const struct pmix *p, struct ch_tree_start *start,
-                                 struct ch_tree_door *listener)
+                                 struct ch_tree_listener *listener)
 {
     ch_tree_secret_make(start->secret);
     CH_TRY(ch_tree_listen(0, listener));
@@ -232,7 +232,7 @@ static chorus_status pmix_open(uint64_t timeout_ns, struct ch_boot **boot_out)
 {
     struct pmix *p = calloc(1, sizeof(*p));
     struct ch_tree_start start = {.agent = &p->base, .timeout_ns = timeout_ns};
-    struct ch_tree_door listener = {.fd = -1};
+    struct ch_tree_listener listener = {.fd = -1};
     char root[CH_TREE_TEXT_BYTES];
     chorus_status status;
 
@@ -245,10 +245,10 @@ static chorus_status pmix_open(uint64_t timeout_ns, struct ch_boot **boot_out)
     status =
         start.me == 0 ? become_root(p, &start, &listener) : read_root_data(p, &start, root);
     if (status != CHORUS_OK) goto out_close;
-    return ch_boot_tree(&start, boot_out);
+    return ch_boot_open_tree(&start, boot_out);
 
 out_close:
-    ch_tree_door_close(&listener);
+    ch_tree_listener_close(&listener);
     pmix_close(&p->base);
     return status;
 out_free:

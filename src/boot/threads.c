@@ -233,7 +233,7 @@ static chorus_status job_make(uint32_t n, struct job **job_out)
     return CHORUS_OK;
 }
 
-chorus_status ch_boot_threads(uint32_t n, uint64_t timeout_ns, struct ch_boot **boots_out)
+chorus_status ch_boot_open_threads(uint32_t n, uint64_t timeout_ns, struct ch_boot **boots_out)
 {
     const uint32_t n_cores = ch_place_count_cores();
     struct job *job;

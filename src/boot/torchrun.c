@@ -98,7 +98,7 @@ static void resolve_master(const struct torchrun *job, struct found *out)
 
     out->n = 0;
     address_of_root(job, root);
-    all.n = ch_tree_address_find(root, all.at, why, sizeof(why));
+    all.n = ch_tree_addresses_parse(root, all.at, why, sizeof(why));
     for (uint32_t i = 0; i < all.n; i++)
         if (job->is_one_host || !ch_tree_address_is_loopback(&all.at[i]))
             out->at[out->n++] = all.at[i];
@@ -353,7 +353,7 @@ static void print_root_address(const unsigned char ip[CH_BOOT_IP_BYTES], uint16_
  * root_port, at any. A user who names a port gets that one. */
 static chorus_status listen_as_root(struct torchrun *job,
                                     const unsigned char ip[CH_BOOT_IP_BYTES],
-                                    struct ch_tree_door *listener_out)
+                                    struct ch_tree_listener *listener_out)
 {
     const bool may_move = has_random_secret(job) && ch_variable_get(CH_VARIABLE_PORT) == NULL;
     chorus_status status = ch_tree_listen_at(ip, job->port, listener_out);
@@ -373,7 +373,7 @@ static chorus_status torchrun_open(uint64_t timeout_ns, struct ch_boot **boot_ou
     struct ch_tree_start start = {.timeout_ns = timeout_ns};
     struct torchrun job = {.timeout_ns = timeout_ns};
     unsigned char root_ip[CH_BOOT_IP_BYTES];
-    struct ch_tree_door listener = {.fd = -1};
+    struct ch_tree_listener listener = {.fd = -1};
     char root[CH_TREE_TEXT_BYTES];
     chorus_status status;
 
@@ -384,7 +384,7 @@ static chorus_status torchrun_open(uint64_t timeout_ns, struct ch_boot **boot_ou
     if (job.me == 0) CH_TRY(listen_as_root(&job, root_ip, &listener));
     status = find_secret(&job, start.secret, &start.share);
     if (status != CHORUS_OK) {
-        ch_tree_door_close(&listener);
+        ch_tree_listener_close(&listener);
         return status;
     }
     address_of_root(&job, root);
@@ -393,7 +393,7 @@ static chorus_status torchrun_open(uint64_t timeout_ns, struct ch_boot **boot_ou
         start.door = &listener;
     else
         start.root = root;
-    return ch_boot_tree(&start, boot_out);
+    return ch_boot_open_tree(&start, boot_out);
 }
 
 static bool torchrun_applies(char why_out[CH_WAY_WHY_BYTES])

@@ -100,7 +100,7 @@ CH_FN void ch_coll_init(struct ch_coll *c, uint32_t me, uint32_t n, const struct
 }
 
 /* Set which CTA this is, and its private state: `dup`. */
-CH_FN void ch_coll_state(struct ch_coll *c, uint32_t cta, struct ch_dup *dup)
+CH_FN void ch_coll_set_cta(struct ch_coll *c, uint32_t cta, struct ch_dup *dup)
 {
     c->sync_offset = cta * c->layout->dup_bytes;
     c->epoch = &dup->epoch;
@@ -109,8 +109,8 @@ CH_FN void ch_coll_state(struct ch_coll *c, uint32_t cta, struct ch_dup *dup)
 
 /* Set the buffers: the call has blocks of `count` elements, and the CTA works on `part` of
  * each. */
-CH_FN void ch_coll_buffers(struct ch_coll *c, char *dst, const char *src, size_t count,
-                           size_t elem_bytes, struct ch_slice part)
+CH_FN void ch_coll_set_buffers(struct ch_coll *c, char *dst, const char *src, size_t count,
+                               size_t elem_bytes, struct ch_slice part)
 {
     c->count = part.count;
     c->elem_bytes = elem_bytes;
@@ -119,10 +119,11 @@ CH_FN void ch_coll_buffers(struct ch_coll *c, char *dst, const char *src, size_t
     c->src = src + part.first * elem_bytes;
 }
 
-/* For alltoalls, after ch_coll_buffers: set the pattern, and move the buffers from where
+/* For alltoalls, after ch_coll_set_buffers: set the pattern, and move the buffers from where
  * element `first` would be without a stride to where it is. The CTA's part of a block begins
  * there. */
-CH_FN void ch_coll_pattern(struct ch_coll *c, const struct ch_pattern *pattern, size_t first)
+CH_FN void ch_coll_set_pattern(struct ch_coll *c, const struct ch_pattern *pattern,
+                               size_t first)
 {
     c->pattern = pattern;
     c->dst += first * (pattern->dst_step - c->elem_bytes);

@@ -109,7 +109,7 @@ CH_FN uint64_t ch_nodes_barrier_wire(const struct ch_nodes *h)
 /* --- broadcast ---------------------------------------------------------------------------- */
 
 /* Is the root on no rail, so that no message of its host is its own? */
-CH_FN uint32_t ch_is_apart(const struct ch_nodes *h, uint64_t root)
+CH_FN uint32_t ch_is_on_no_rail(const struct ch_nodes *h, uint64_t root)
 {
     return h->local[root] >= h->least;
 }
@@ -126,8 +126,9 @@ CH_FN uint64_t ch_nodes_broadcast_steps(const struct ch_nodes *h, uint64_t root)
         uint64_t steps = ch_node_pes(h, (from + position) % h->count) > 1;
 
         for (uint32_t at = position; at > 0; at = ch_nomial_parent(at, k)) {
-            const uint32_t is_read = ch_nomial_turn(at, k) > 1 ||
-                                     (ch_nomial_parent(at, k) == 0 && ch_is_apart(h, root));
+            const uint32_t is_read =
+                ch_nomial_turn(at, k) > 1 ||
+                (ch_nomial_parent(at, k) == 0 && ch_is_on_no_rail(h, root));
 
             steps += 1 + is_read;
         }
@@ -144,7 +145,7 @@ CH_FN uint64_t ch_nodes_broadcast_wire(const struct ch_nodes *h, uint64_t root, 
 
     for (uint32_t position = 0; position < h->count; position++)
         for (uint32_t turn = 1; turn <= h->least; turn++) {
-            const uint32_t reads = turn > 1 || (position == 0 && ch_is_apart(h, root));
+            const uint32_t reads = turn > 1 || (position == 0 && ch_is_on_no_rail(h, root));
 
             most =
                 ch_max(most, ch_nomial_sends(position, h->count, h->least + 1, turn) + reads);
@@ -418,7 +419,7 @@ CH_FN uint64_t ch_bundle_wire(const struct ch_nodes *h, uint64_t m)
 /* --- reducescatter ------------------------------------------------------------------------ */
 
 /* The number of PEs of other hosts for which PE `local` of host `node` combines a block. */
-CH_FN uint64_t ch_partials(const struct ch_nodes *h, uint32_t node, uint32_t local)
+CH_FN uint64_t ch_partial_blocks(const struct ch_nodes *h, uint32_t node, uint32_t local)
 {
     const uint64_t pes = ch_node_pes(h, node);
     uint64_t blocks = 0;
@@ -439,7 +440,7 @@ CH_FN uint64_t ch_partials_wire(const struct ch_nodes *h, uint64_t m)
 
     for (uint32_t v = 0; v < h->count; v++)
         for (uint32_t i = 0; i < ch_node_pes(h, v); i++) {
-            const uint64_t blocks = ch_partials(h, v, i);
+            const uint64_t blocks = ch_partial_blocks(h, v, i);
 
             most = ch_max(most, blocks + (blocks + 1) * (ch_node_pes(h, v) - 1));
         }
@@ -516,7 +517,7 @@ CH_FN uint64_t ch_rails_mail_wire(const struct ch_nodes *h, uint64_t m)
         for (uint32_t i = 0; i < ch_node_pes(h, v); i++) {
             const uint64_t pes = ch_node_pes(h, v);
 
-            most = ch_max(most, pes - 1 + ch_partials(h, v, i) * (2 * pes - 1));
+            most = ch_max(most, pes - 1 + ch_partial_blocks(h, v, i) * (2 * pes - 1));
         }
     return most * m;
 }

@@ -10,7 +10,7 @@
 
 /* The number of blocks that a PE sends in a gather by dissemination among n PEs to the PE at
  * distance j * span. */
-CH_FN uint64_t ch_run(uint64_t n, uint64_t span, uint64_t j)
+CH_FN uint64_t ch_gather_sent(uint64_t n, uint64_t span, uint64_t j)
 {
     return ch_min(span, n - j * span);
 }
@@ -37,7 +37,7 @@ CH_FN uint64_t ch_digits(uint64_t n, uint64_t k)
 /* Bytes of a block that are sent at a time in packets, 8 in a unit of 16, if the messages of
  * all rounds carry `blocks` blocks in all and share n slots of p units, and each message begins
  * at a cache line. */
-CH_FN uint64_t ch_packed(uint64_t n, uint64_t k, uint64_t p, uint64_t blocks)
+CH_FN uint64_t ch_packed_bytes(uint64_t n, uint64_t k, uint64_t p, uint64_t blocks)
 {
     return (n * p - ch_fan(n, k) * (CH_MESSAGE_UNITS - 1)) / ch_max(blocks, 1) / 2 * 16;
 }
@@ -45,14 +45,14 @@ CH_FN uint64_t ch_packed(uint64_t n, uint64_t k, uint64_t p, uint64_t blocks)
 /* Bytes of a block that are sent at a time in a gather by dissemination. */
 CH_FN uint64_t ch_gather_bytes(uint64_t n, uint64_t k, uint64_t p)
 {
-    return ch_packed(n, k, p, n - 1);
+    return ch_packed_bytes(n, k, p, n - 1);
 }
 
 /* Bytes of a block that are sent at a time where blocks are forwarded by the digits of their
  * distance. */
 CH_FN uint64_t ch_forward_bytes(uint64_t n, uint64_t k, uint64_t p)
 {
-    return ch_packed(n, k, p, ch_digits(n, k));
+    return ch_packed_bytes(n, k, p, ch_digits(n, k));
 }
 
 /* Bytes of a block that are forwarded at a time (ch_forward_bytes) where n such parts must also

@@ -92,7 +92,7 @@ chorus_status ch_device_open(const struct ch_device_id *id, struct ch_device **d
     if (error == cudaSuccess)
         error = cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking);
     if (error != cudaSuccess) {
-        st = ch_runtime_failed(d, "creating a stream", error);
+        st = ch_device_fail_runtime(d, "creating a stream", error);
         goto out_free;
     }
     CH_TRY_GOTO(st, find_image(d), out_stream);
@@ -164,7 +164,7 @@ static chorus_status wait_and_leave(const struct ch_device *d, const char *what,
 {
     if (error == cudaSuccess) error = cudaStreamSynchronize(d->stream);
     ch_device_leave(d, before);
-    return error == cudaSuccess ? CHORUS_OK : ch_runtime_failed(d, what, error);
+    return error == cudaSuccess ? CHORUS_OK : ch_device_fail_runtime(d, what, error);
 }
 
 chorus_status ch_device_copy(const struct ch_device *device, void *dst, const void *src,
@@ -202,7 +202,7 @@ chorus_status ch_device_store(const struct ch_device *device, void *dst, uint64_
 
     if (result != CUDA_SUCCESS) {
         ch_device_leave(device, before);
-        return ch_device_failed(device, "a store", bytes, result);
+        return ch_device_fail_driver(device, "a store", bytes, result);
     }
     return wait_and_leave(device, "a store", cudaSuccess, before);
 }
@@ -221,7 +221,7 @@ chorus_status ch_device_pinned_alloc(const struct ch_device *device, size_t byte
 
     ch_device_leave(device, before);
     return error == cudaSuccess ? CHORUS_OK
-                                : ch_runtime_failed(device, "pinning memory", error);
+                                : ch_device_fail_runtime(device, "pinning memory", error);
 }
 
 void ch_device_pinned_free(const struct ch_device *device, void *ptr)
@@ -245,7 +245,7 @@ chorus_status ch_device_register(const struct ch_device *device, void *host, siz
     }
     ch_device_leave(device, before);
     return error == cudaSuccess ? CHORUS_OK
-                                : ch_runtime_failed(device, "sharing a page", error);
+                                : ch_device_fail_runtime(device, "sharing a page", error);
 }
 
 void ch_device_unregister(const struct ch_device *device, void *host)
@@ -268,7 +268,7 @@ chorus_status ch_device_check_legacy(const struct ch_device *device, const void 
     ch_device_leave(device, before);
     if (error == cudaSuccess) return CHORUS_OK;
     if (error != cudaErrorStreamCaptureImplicit)
-        return ch_runtime_failed(device, "reading the default stream's capture", error);
+        return ch_device_fail_runtime(device, "reading the default stream's capture", error);
     (void)cudaGetLastError();
     return CH_FAIL(CHORUS_ERR_STATE,
                    "the stream is the default stream of GPU %d (%s), on which nothing can be "
@@ -284,7 +284,7 @@ chorus_status ch_device_event_create(const struct ch_device *device, void **even
     const cudaError_t error = cudaEventCreateWithFlags(&event, cudaEventDisableTiming);
 
     ch_device_leave(device, before);
-    if (error != cudaSuccess) return ch_runtime_failed(device, "making an event", error);
+    if (error != cudaSuccess) return ch_device_fail_runtime(device, "making an event", error);
     *event_out = event;
     return CHORUS_OK;
 }
@@ -303,7 +303,7 @@ chorus_status ch_device_put_copy(const struct ch_device *device, void *stream, v
         cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, (cudaStream_t)stream);
 
     ch_device_leave(device, before);
-    return error == cudaSuccess ? CHORUS_OK : ch_runtime_failed(device, "a copy", error);
+    return error == cudaSuccess ? CHORUS_OK : ch_device_fail_runtime(device, "a copy", error);
 }
 
 chorus_status ch_device_put_store(const struct ch_device *device, void *stream, uint64_t *word,
@@ -314,8 +314,9 @@ chorus_status ch_device_put_store(const struct ch_device *device, void *stream, 
         (CUstream)stream, (CUdeviceptr)(uintptr_t)word, value, CU_STREAM_WRITE_VALUE_DEFAULT);
 
     ch_device_leave(device, before);
-    return result == CUDA_SUCCESS ? CHORUS_OK
-                                  : ch_device_failed(device, "a store", sizeof(*word), result);
+    return result == CUDA_SUCCESS
+               ? CHORUS_OK
+               : ch_device_fail_driver(device, "a store", sizeof(*word), result);
 }
 
 /* Executed by the front end of the device, so that the wait occupies no multiprocessor. CUDA
@@ -330,8 +331,9 @@ chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,
         is_exact ? CU_STREAM_WAIT_VALUE_EQ : CU_STREAM_WAIT_VALUE_GEQ);
 
     ch_device_leave(device, before);
-    return result == CUDA_SUCCESS ? CHORUS_OK
-                                  : ch_device_failed(device, "a wait", sizeof(*word), result);
+    return result == CUDA_SUCCESS
+               ? CHORUS_OK
+               : ch_device_fail_driver(device, "a wait", sizeof(*word), result);
 }
 
 /* By copies: a wait that is queued on a stream of its own may be stuck behind that of another

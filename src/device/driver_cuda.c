@@ -62,8 +62,8 @@ CUmemAllocationProp ch_driver_memory_of(int ordinal, CUmemAllocationHandleType k
 
 /* ---- failures ---- */
 
-chorus_status ch_runtime_failed(const struct ch_device *device, const char *what,
-                                cudaError_t error)
+chorus_status ch_device_fail_runtime(const struct ch_device *device, const char *what,
+                                     cudaError_t error)
 {
     const struct ch_device_id *id = &device->id;
 
@@ -73,8 +73,8 @@ chorus_status ch_runtime_failed(const struct ch_device *device, const char *what
                    cudaGetErrorString(error));
 }
 
-chorus_status ch_device_failed(const struct ch_device *device, const char *what, size_t bytes,
-                               CUresult result)
+chorus_status ch_device_fail_driver(const struct ch_device *device, const char *what,
+                                    size_t bytes, CUresult result)
 {
     const chorus_status code =
         result == CUDA_ERROR_OUT_OF_MEMORY ? CHORUS_ERR_NOMEM : CHORUS_ERR_SYSTEM;

@@ -72,21 +72,22 @@ struct ch_device {
 
 /* Fail because a driver call returned `result`: "WHAT of so many bytes on GPU 0 (its name)
  * failed: why". Returns ERR_SYSTEM, or ERR_NOMEM if the GPU is out of memory. */
-chorus_status ch_device_failed(const struct ch_device *device, const char *what, size_t bytes,
-                               CUresult result);
+chorus_status ch_device_fail_driver(const struct ch_device *device, const char *what,
+                                    size_t bytes, CUresult result);
 
 /* ---- errors of the runtime ---- */
 
 /* Fail because the runtime returned `error`: "WHAT on GPU 0 (its name) failed: why"; and clear
  * that error, so that the program's own checks do not find it. Returns ERR_SYSTEM, or ERR_NOMEM
  * if the GPU is out of memory. */
-chorus_status ch_runtime_failed(const struct ch_device *device, const char *what,
-                                cudaError_t error);
+chorus_status ch_device_fail_runtime(const struct ch_device *device, const char *what,
+                                     cudaError_t error);
 
-#define CH_TRY_CUDA(device, what, call)                                                      \
-    do {                                                                                     \
-        const cudaError_t try_error = (call);                                                \
-        if (try_error != cudaSuccess) return ch_runtime_failed((device), (what), try_error); \
+#define CH_TRY_CUDA(device, what, call)                                 \
+    do {                                                                \
+        const cudaError_t try_error = (call);                           \
+        if (try_error != cudaSuccess)                                   \
+            return ch_device_fail_runtime((device), (what), try_error); \
     } while (0)
 
 /* ---- the image of the kernels (image_cuda.cu) ---- */

@@ -25,8 +25,8 @@ chorus_status ch_device_reserve(const struct ch_device *device, size_t bytes, ch
 
     ch_device_leave(device, before);
     if (result != CUDA_SUCCESS)
-        return ch_device_failed(device, "reserving addresses (lower CHORUS_HEAP_MAX)", bytes,
-                                result);
+        return ch_device_fail_driver(device, "reserving addresses (lower CHORUS_HEAP_MAX)",
+                                     bytes, result);
     *base_out = (char *)(uintptr_t)base;
     return CHORUS_OK;
 }
@@ -60,7 +60,8 @@ chorus_status ch_device_map(const struct ch_device *device, char *at, size_t byt
     }
     (void)pthread_mutex_unlock(&mapping);
     ch_device_leave(device, before);
-    return result == CUDA_SUCCESS ? CHORUS_OK : ch_device_failed(device, what, bytes, result);
+    return result == CUDA_SUCCESS ? CHORUS_OK
+                                  : ch_device_fail_driver(device, what, bytes, result);
 }
 
 void ch_device_unmap(const struct ch_device *device, char *at, size_t bytes)
@@ -155,7 +156,7 @@ chorus_status ch_device_create(const struct ch_device *device, size_t bytes, boo
     const CUresult result = create_memory(device, bytes, by_fabric, &handle, pass_out, &what);
 
     ch_device_leave(device, before);
-    if (result != CUDA_SUCCESS) return ch_device_failed(device, what, bytes, result);
+    if (result != CUDA_SUCCESS) return ch_device_fail_driver(device, what, bytes, result);
     *handle_out = handle;
     return CHORUS_OK;
 }
@@ -230,10 +231,11 @@ static chorus_status export_retained(const struct ch_device *d, void *at, size_t
     int fd = -1;
 
     if (result != CUDA_SUCCESS)
-        return ch_device_failed(d, "asking about memory", bytes, result);
+        return ch_device_fail_driver(d, "asking about memory", bytes, result);
     CH_TRY(check_mapping(d, at, bytes, &is));
     result = d->driver.cuMemExportToShareableHandle(&fd, handle, kind_of(false), 0);
-    if (result != CUDA_SUCCESS) return ch_device_failed(d, "sharing memory", bytes, result);
+    if (result != CUDA_SUCCESS)
+        return ch_device_fail_driver(d, "sharing memory", bytes, result);
     *pass_out = (struct ch_pass){.fd = fd};
     return CHORUS_OK;
 }
@@ -287,7 +289,7 @@ static chorus_status fail_multicast(const struct ch_device *d, const char *what,
     char text[80];
 
     (void)snprintf(text, sizeof(text), "%s (CHORUS_NVLS=0 disables multicast)", what);
-    return ch_device_failed(d, text, bytes, result);
+    return ch_device_fail_driver(d, text, bytes, result);
 }
 
 /* As ch_device_multicast_create, with a context; a failure leaves no object. */

@@ -24,7 +24,8 @@ struct demand {
     uint64_t key; /* key of the memory, for peers of other hosts; differs */
 };
 
-chorus_status ch_heap_no_room(const struct ch_heap *heap, size_t bytes_asked, const char *why)
+chorus_status ch_heap_fail_no_room(const struct ch_heap *heap, size_t bytes_asked,
+                                   const char *why)
 {
     struct ch_heap_info info;
 
@@ -194,7 +195,7 @@ chorus_status ch_heap_grow(struct ch_heap *heap, size_t limit, size_t bytes_aske
 
     if (st != CHORUS_ERR_NOMEM) return st;
     (void)snprintf(why, sizeof(why), "%s", ch_error_message());
-    return ch_heap_no_room(heap, bytes_asked, why);
+    return ch_heap_fail_no_room(heap, bytes_asked, why);
 }
 
 /* Make memory of the program at addr the object at [lo, lo + bytes), where nothing is mapped,
@@ -207,7 +208,7 @@ static chorus_status adopt_at(struct ch_heap *heap, size_t lo, size_t bytes, voi
     chorus_status has_room = CHORUS_OK;
 
     if (bytes > heap->symmetric_bytes - lo)
-        has_room = ch_heap_no_room(heap, bytes, "free some, or raise CHORUS_HEAP_MAX");
+        has_room = ch_heap_fail_no_room(heap, bytes, "free some, or raise CHORUS_HEAP_MAX");
     else if (ch_arena_reserve(&heap->arena) != CHORUS_OK)
         has_room = CHORUS_ERR_SYSTEM;
     CH_TRY(vote_on_growth(heap, &mine, has_room, all));

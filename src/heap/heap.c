@@ -16,9 +16,9 @@ static chorus_status fail_over_limit(const struct ch_heap *heap, size_t bytes)
 
     ch_memory_left("", &memory);
     has = heap->data != NULL ? ch_device_free_bytes(heap->data->device) : memory.bytes;
-    return ch_heap_no_room(heap, bytes,
-                           bytes > has ? "request less: it is more memory than there is"
-                                       : "raise CHORUS_HEAP_MAX");
+    return ch_heap_fail_no_room(heap, bytes,
+                                bytes > has ? "request less: it is more memory than there is"
+                                            : "raise CHORUS_HEAP_MAX");
 }
 
 chorus_status ch_heap_alloc(struct ch_heap *heap, size_t align, size_t bytes, void **ptr_out)
@@ -38,7 +38,7 @@ chorus_status ch_heap_alloc(struct ch_heap *heap, size_t align, size_t bytes, vo
         const size_t limit = ch_arena_limit_for(&heap->arena, 0, align, bytes);
 
         if (limit > most)
-            return ch_heap_no_room(heap, bytes, "free some, or raise CHORUS_HEAP_MAX");
+            return ch_heap_fail_no_room(heap, bytes, "free some, or raise CHORUS_HEAP_MAX");
         CH_TRY(ch_heap_grow(heap, limit, bytes));
     }
     *ptr_out = heap->extent.symmetric + offset;

@@ -227,6 +227,7 @@ CH_MUST_CHECK chorus_status ch_heap_grow(struct ch_heap *heap, size_t limit,
                                          size_t bytes_asked);
 
 /* Fail with ERR_NOMEM; the message has bytes_asked, the free and largest sizes, and `why`. */
-chorus_status ch_heap_no_room(const struct ch_heap *heap, size_t bytes_asked, const char *why);
+chorus_status ch_heap_fail_no_room(const struct ch_heap *heap, size_t bytes_asked,
+                                   const char *why);
 
 #endif /* CH_HEAP_INSIDE_H */

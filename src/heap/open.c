@@ -26,7 +26,7 @@ struct greeting {
 /* Does this PE request multicast in hardware? */
 static bool wants_multicast(const struct ch_options *options)
 {
-    const char *no = ch_nvls_forbidden(options->nvls, secure_getenv);
+    const char *no = ch_nvls_forbidding_variable(options->nvls, secure_getenv);
 
     if (options->nvls && no != NULL)
         CH_LOG(WARN, "no multicast in hardware, in spite of CHORUS_NVLS: %s disables it", no);

@@ -164,7 +164,7 @@ static chorus_status fail_call(struct ch_team *team, const char *function,
 {
     __atomic_store_n(&team->status, (int)CHORUS_ERR_ARG, __ATOMIC_RELEASE);
     return two != NULL ? ch_team_fail_differing(team, function, two)
-                       : ch_team_refusal(team, function);
+                       : ch_team_fail_refused(team, function);
 }
 
 /* The ballot of a PE about its call, in an exchange. */
@@ -223,14 +223,14 @@ static chorus_status check_on_host(struct ch_team *team, const char *function,
     return fail_call(team, function, is_kept ? &two : NULL);
 }
 
-chorus_status ch_team_check(struct ch_team *team, const char *function,
-                            const struct ch_doing *doing)
+chorus_status ch_team_compare_call(struct ch_team *team, const char *function,
+                                   const struct ch_doing *doing)
 {
     const uint64_t key = ch_doing_key(doing);
     struct ch_two two;
 
     publish_call(team->check, doing);
-    if (ch_doing_is_collective(doing) && ch_team_is_refused_in(team, doing))
+    if (ch_doing_is_collective(doing) && ch_team_is_call_refused(team, doing))
         return fail_call(team, function, NULL);
     if (team->remotes == NULL) return check_on_host(team, function, doing);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* see the head of this file */
@@ -243,7 +243,7 @@ chorus_status ch_team_check(struct ch_team *team, const char *function,
     return fail_call(team, function, &two);
 }
 
-void ch_team_recheck(const struct ch_team *team, const struct ch_doing *doing)
+void ch_team_compare_again(const struct ch_team *team, const struct ch_doing *doing)
 {
     struct ch_two two;
 

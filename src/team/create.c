@@ -228,7 +228,7 @@ static chorus_status open_memory(const struct ch_teams *teams, const struct ch_v
     all = calloc((size_t)voters->n * n_drafts, sizeof(*all));
     if (all == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to create a team among %u PEs", voters->n);
-    if (ch_links_have_keys(teams->links)) vote.bytes = n_drafts * sizeof(*mine);
+    if (ch_links_need_keys(teams->links)) vote.bytes = n_drafts * sizeof(*mine);
     vote.mine = connected == CHORUS_OK ? attach_all(teams, drafts, n_drafts, mine) : connected;
     status = ch_vote(voters, &vote, all);
     if (status == CHORUS_OK) status = add_peer_keys(teams, drafts, n_drafts, all);

@@ -177,7 +177,7 @@ bool ch_team_is_refused_for_block(const struct ch_team *team)
     return ch_team_is_refused(team) && read_mark(team, &two) && is_block(&two);
 }
 
-chorus_status ch_team_refusal(const struct ch_team *team, const char *function)
+chorus_status ch_team_fail_refused(const struct ch_team *team, const char *function)
 {
     const uint64_t key = __atomic_load_n(&team->refusal->key, __ATOMIC_ACQUIRE);
     struct ch_two two;

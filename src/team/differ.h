@@ -68,7 +68,7 @@ static inline bool ch_refusal_concerns(uint64_t refused, uint64_t key)
 }
 
 /* Does a mark of the team end its call d? */
-static inline bool ch_team_is_refused_in(const struct ch_team *team, const struct ch_doing *d)
+static inline bool ch_team_is_call_refused(const struct ch_team *team, const struct ch_doing *d)
 {
     return team->refusal != NULL &&
            ch_refusal_concerns(__atomic_load_n(&team->refusal->key, __ATOMIC_ACQUIRE),
@@ -86,7 +86,7 @@ bool ch_team_is_refused_for_block(const struct ch_team *team);
 
 /* Fail with ERR_ARG and what the mark says, on a PE whose wait in a call was ended by a
  * refusal. function: the call's name, for the message. */
-chorus_status ch_team_refusal(const struct ch_team *team, const char *function);
+chorus_status ch_team_fail_refused(const struct ch_team *team, const char *function);
 
 /* Fail with ERR_ARG, naming two calls that differ, or the block. */
 chorus_status ch_team_fail_differing(const struct ch_team *team, const char *function,
@@ -126,12 +126,12 @@ static inline size_t ch_check_bytes(uint32_t n, bool has_hosts)
 
 /* Publish this PE's call and compare it with those of peers; ERR_ARG names both calls, and the
  * team is unusable. */
-CH_MUST_CHECK chorus_status ch_team_check(struct ch_team *team, const char *function,
-                                          const struct ch_doing *doing);
+CH_MUST_CHECK chorus_status ch_team_compare_call(struct ch_team *team, const char *function,
+                                                 const struct ch_doing *doing);
 
 /* For a call that waits: if this PE knows by now that a PE of another host makes another call,
  * end the waits of all PEs. */
-void ch_team_recheck(const struct ch_team *team, const struct ch_doing *doing);
+void ch_team_compare_again(const struct ch_team *team, const struct ch_doing *doing);
 
 /* Find two calls with this key that differ, among those that this PE knows; one of them is its
  * own or, if it has not made the call, that of the next PE that has. False: there are none, as

@@ -66,7 +66,7 @@ static chorus_status register_records(const struct ch_voters *voters, const stru
 
     vote.mine = ch_links_attach(ask->links, record_of(ask->heap, ch_heap_me(ask->heap)),
                                 RECORD_BYTES, &key);
-    if (!ch_links_have_keys(ask->links)) return vote.mine;
+    if (!ch_links_need_keys(ask->links)) return vote.mine;
     keys = calloc(voters->n, sizeof(*keys));
     if (keys == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u keys", voters->n);
     status = ch_vote(voters, &vote, keys);
@@ -264,9 +264,9 @@ void ch_team_look(void *arg, uint64_t waited_ns)
     const bool has_hosts = team->levels != NULL && team->teams->ask != NULL;
 
     if (!ch_record_find_running(team->record, team->word, &mine) ||
-        ch_team_is_refused_in(team, &mine.doing))
+        ch_team_is_call_refused(team, &mine.doing))
         return;
-    ch_team_recheck(team, &mine.doing);
+    ch_team_compare_again(team, &mine.doing);
     if (compare_near(team, &mine, &two) ||
         (has_hosts && waited_ns >= FAR_NS &&
          compare_far(team, &mine, waited_ns >= FAR_ALL_NS, &two)))

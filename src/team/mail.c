@@ -53,7 +53,7 @@ static chorus_status await_packet(const struct ch_team *team, uint32_t from,
         status = ch_wait_slow(&policy, &w);
     ch_wait_end(&policy, &w);
     if (status == CHORUS_OK) return CHORUS_OK;
-    return ch_team_describe_mail(team, from, status);
+    return ch_team_fail_wait(team, from, status);
 }
 
 /* Store a packet for a peer. A network delivers the data before the flag. */
@@ -159,7 +159,7 @@ static chorus_status wait_for_mail(const struct ch_team *team, uint32_t from,
 
     if (status == CHORUS_OK || team->levels == NULL || !is_tree(&team->levels->nodes))
         return status;
-    return ch_team_describe_mail(team, find_missing(team, from), status);
+    return ch_team_fail_wait(team, find_missing(team, from), status);
 }
 
 /* Write the word of `from` to the mailbox of PE `to`. */

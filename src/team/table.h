@@ -12,8 +12,8 @@
 
 #include <pthread.h>
 
-/* A handle is generation << SLOT_BITS | slot, a positive int32_t, so that the handle of a
- * destroyed team is recognised. A slot whose generations are used up is not used again. */
+/* A handle is generation << CH_TEAM_SLOT_BITS | slot, a positive int32_t, so that the handle of
+ * a destroyed team is recognised. A slot whose generations are used up is not used again. */
 #define CH_TEAM_GENERATIONS (1u << (31 - CH_TEAM_SLOT_BITS))
 
 struct ch_ask;
@@ -198,8 +198,8 @@ bool ch_team_missing_text(const struct ch_team *team, const struct ch_doing *cal
 
 /* Fail with the message of a wait for a word of PE `from` that ended with `status`; with that
  * of the refusal, if the team's call was refused. */
-chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
-                                    chorus_status status);
+chorus_status ch_team_fail_wait(const struct ch_team *team, uint32_t from,
+                                chorus_status status);
 
 /* Append to the message of a failed wait for words which PE waits for which, as far as this is
  * known. */

@@ -57,8 +57,7 @@ bool ch_team_missing_text(const struct ch_team *team, const struct ch_doing *cal
     return true;
 }
 
-chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
-                                    chorus_status status)
+chorus_status ch_team_fail_wait(const struct ch_team *team, uint32_t from, chorus_status status)
 {
     const unsigned me = team->members[team->me].world, late = team->members[from].world;
     char text[CH_DOING_TEXT_BYTES] = "a call";
@@ -67,7 +66,7 @@ chorus_status ch_team_describe_mail(const struct ch_team *team, uint32_t from,
     if (ch_record_latest(team->record, &called) && ch_called_is_running(&called))
         ch_doing_text(&called.doing, text);
     if (team->check != NULL && ch_team_is_refused(team) && !team->is_ending)
-        return ch_team_refusal(team, text);
+        return ch_team_fail_refused(team, text);
     if (status == CHORUS_ERR_ABORTED) {
         const char *why = ch_wait_end_reason(team->policy);
 
@@ -158,7 +157,7 @@ void ch_teams_warn(const struct ch_teams *teams, const struct ch_wait_policy *po
                deadline);
         return;
     }
-    if (team != NULL) ch_team_recheck(team, &called.doing);
+    if (team != NULL) ch_team_compare_again(team, &called.doing);
     if (team != NULL && ch_team_missing_text(team, &called.doing, team->me, missing))
         named = NULL;
     CH_LOG(WARN, "PE %u has waited %.3g s in %s, for %s; %s", teams->me_world, seconds, text,

@@ -78,7 +78,7 @@ static chorus_status post_and_wait(struct ch_link *link, uint32_t ctx, chorus_st
                                    ch_is_over_fn is_over)
 {
     ch_network_unlock_posted(link->network);
-    return status == CHORUS_OK ? ch_network_finish(link, ctx, is_over) : status;
+    return status == CHORUS_OK ? ch_network_wait(link, ctx, is_over) : status;
 }
 
 /* Put to the link's peer, and wait until the source may change, unless is_nbi. `dest` is this
@@ -269,10 +269,10 @@ void ch_link_post_signal(struct ch_link *link, void *there, const void *src, siz
 
 chorus_status ch_link_flush(struct ch_link *link)
 {
-    return ch_network_finish(link, CH_CTX_ALGORITHMS, link->ops->is_sent);
+    return ch_network_wait(link, CH_CTX_ALGORITHMS, link->ops->is_sent);
 }
 
-int ch_link_receive(struct ch_link *link, void *slot, void *dst, size_t bytes)
+int ch_link_post_receive(struct ch_link *link, void *slot, void *dst, size_t bytes)
 {
     bool is_posted;
 
@@ -283,7 +283,7 @@ int ch_link_receive(struct ch_link *link, void *slot, void *dst, size_t bytes)
     return is_posted;
 }
 
-int ch_link_received(struct ch_link *link)
+int ch_link_end_receive(struct ch_link *link)
 {
     bool is_there;
 
@@ -338,7 +338,7 @@ void ch_links_detach(struct ch_links *links, void *base)
     ch_network_unlock(network);
 }
 
-bool ch_links_have_keys(const struct ch_links *links)
+bool ch_links_need_keys(const struct ch_links *links)
 {
     return links->network != NULL && (links->network->caps & CH_LINK_KEYS) != 0;
 }
@@ -349,7 +349,7 @@ chorus_status ch_links_add_peer_key(struct ch_links *links, uint32_t pe, const c
     const struct ch_link *link = ch_links_network_link(links, pe);
     chorus_status st;
 
-    if (link == NULL || !ch_links_have_keys(links)) return CHORUS_OK;
+    if (link == NULL || !ch_links_need_keys(links)) return CHORUS_OK;
     ch_network_lock(link->network);
     st = link->ops->add_peer_key(link->ep, pe, there, bytes, key);
     ch_network_unlock(link->network);
@@ -360,7 +360,7 @@ void ch_links_drop_peer_key(struct ch_links *links, uint32_t pe, const char *the
 {
     const struct ch_link *link = ch_links_network_link(links, pe);
 
-    if (link == NULL || !ch_links_have_keys(links) || link->network->ep == NULL) return;
+    if (link == NULL || !ch_links_need_keys(links) || link->network->ep == NULL) return;
     ch_network_lock(link->network);
     link->ops->drop_peer_key(link->ep, pe, there);
     ch_network_unlock(link->network);

@@ -128,7 +128,7 @@ CH_MUST_CHECK chorus_status ch_links_add_peer_key(struct ch_links *links, uint32
                                                   uint64_t key);
 void ch_links_drop_peer_key(struct ch_links *links, uint32_t pe, const char *there);
 /* Do peers need keys? */
-bool ch_links_have_keys(const struct ch_links *links);
+bool ch_links_need_keys(const struct ch_links *links);
 
 /*
  * Operations of the program, in a context. Every address called symmetric is this PE's own

@@ -119,7 +119,7 @@ static chorus_status wait_until(struct ch_network *network, ch_is_over_fn is_ove
                    network->ops->name, late, network->hosts[late]);
 }
 
-chorus_status ch_network_finish(struct ch_link *link, uint32_t ctx, ch_is_over_fn is_over)
+chorus_status ch_network_wait(struct ch_link *link, uint32_t ctx, ch_is_over_fn is_over)
 {
     struct ch_network *network = link->network;
 

@@ -80,8 +80,8 @@ bool ch_network_is_over(struct ch_link *link, uint32_t ctx, ch_is_over_fn is_ove
 /* After an operation was posted: wait until is_over holds for all that the context posted to
  * the peer; null: only return the failure of the network, if it has failed. A no-op for links
  * of other kinds. */
-CH_MUST_CHECK chorus_status ch_network_finish(struct ch_link *link, uint32_t ctx,
-                                              ch_is_over_fn is_over);
+CH_MUST_CHECK chorus_status ch_network_wait(struct ch_link *link, uint32_t ctx,
+                                            ch_is_over_fn is_over);
 /* See ch_links_fence and ch_links_quiet; for the peers of the network. */
 CH_MUST_CHECK chorus_status ch_network_fence(struct ch_network *network, uint32_t ctx);
 CH_MUST_CHECK chorus_status ch_network_quiet(struct ch_network *network, uint32_t ctx,
@@ -170,7 +170,7 @@ struct ch_frame_operands {
 
 /* Execute a frame of kind WORD. False: it names a word that is not attached; nothing was
  * changed. */
-static inline bool ch_frame_word(struct ch_parts *parts, const struct ch_frame *frame)
+static inline bool ch_frame_execute_word(struct ch_parts *parts, const struct ch_frame *frame)
 {
     uint64_t *const word = (uint64_t *)(uintptr_t)frame->there;
 
@@ -182,8 +182,9 @@ static inline bool ch_frame_word(struct ch_parts *parts, const struct ch_frame *
 
 /* Execute a frame of kind AMO, whose operands follow its head, and set *before_out to the old
  * value. False: it is not valid; nothing was changed. */
-static inline bool ch_frame_amo(struct ch_parts *parts, const struct ch_frame *frame,
-                                const struct ch_frame_operands *operands, uint64_t *before_out)
+static inline bool ch_frame_execute_amo(struct ch_parts *parts, const struct ch_frame *frame,
+                                        const struct ch_frame_operands *operands,
+                                        uint64_t *before_out)
 {
     if (frame->op > CH_AMO_COMPARE_SWAP || (frame->width != 4 && frame->width != 8) ||
         frame->there % frame->width != 0 || !ch_parts_hold(parts, frame->there, frame->width))

@@ -238,7 +238,7 @@ chorus_status ch_progress_start(struct ch_network *network)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "cannot start the progress thread: %s",
                        strerror(error));
     network->has_thread = true;
-    ch_wait_policy_add(network->policy, &network->progress);
+    ch_wait_policy_set_progress(network->policy, &network->progress);
     return CHORUS_OK;
 }
 

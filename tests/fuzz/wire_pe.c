@@ -28,7 +28,7 @@ static int receive_join(int sock)
     m.msg_control = &control;
     m.msg_controllen = sizeof(control);
     FUZZ_CHECK(recvmsg(sock, &m, 0) == (ssize_t)sizeof(data));
-    FUZZ_CHECK(ch_wire_fds(&m, fds) == 1);
+    FUZZ_CHECK(ch_wire_extract_fds(&m, fds) == 1);
     return fds[0];
 }
 

@@ -261,13 +261,13 @@ static struct ch_coll coll_of(const struct plan_call *call, uint32_t pe, uint32_
     struct ch_coll c;
 
     ch_coll_init(&c, pe, plan->n, mine->team.peers, &plan->layout);
-    ch_coll_state(&c, 0, &mine->team.dup); /* all CTAs have one duplicate */
-    ch_coll_buffers(&c, sim_memory(pe) + plan_dest_offset(plan, call, pe),
-                    sim_memory(pe) + plan_source_offset(plan, call, pe),
-                    plan_source_count(call, pe), ch_type_bytes[call->type], part);
+    ch_coll_set_cta(&c, 0, &mine->team.dup); /* all CTAs have one duplicate */
+    ch_coll_set_buffers(&c, sim_memory(pe) + plan_dest_offset(plan, call, pe),
+                        sim_memory(pe) + plan_source_offset(plan, call, pe),
+                        plan_source_count(call, pe), ch_type_bytes[call->type], part);
     c.tag = ch_coll_is_uneven(call->algo->coll) ? 0 : ch_tag_of(call->bytes);
     c.stride = call->dest.stride; /* blocks may lie apart; those of source as far */
-    ch_coll_pattern(&c, pattern_of(call, pe, cta), part.first);
+    ch_coll_set_pattern(&c, pattern_of(call, pe, cta), part.first);
     c.root = call->root;
     c.radix = call->radix;
     c.reduce = &ch_reduce_base.of[call->type][call->op];

@@ -312,7 +312,7 @@ static struct link *link_back(const struct ch_link *head)
     return (struct link *)sim_link(link->to, link->from);
 }
 
-int ch_link_receive(struct ch_link *head, void *slot, void *dst, size_t bytes)
+int ch_link_post_receive(struct ch_link *head, void *slot, void *dst, size_t bytes)
 {
     struct link *const link = link_back(head);
 
@@ -333,7 +333,7 @@ int ch_link_receive(struct ch_link *head, void *slot, void *dst, size_t bytes)
     return 1;
 }
 
-int ch_link_received(struct ch_link *head)
+int ch_link_end_receive(struct ch_link *head)
 {
     struct link *const link = link_back(head);
 

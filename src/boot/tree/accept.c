@@ -104,7 +104,7 @@ void ch_tree_stop_listening(struct ch_tree *tree)
     if (tree->last_spare >= 0) (void)close(tree->last_spare);
     tree->spare = tree->last_spare = -1;
     if (tree->listener.fd < 0) return;
-    ch_tree_door_close(&tree->listener);
+    ch_tree_listener_close(&tree->listener);
     for (int i = 0; i < CH_TREE_UNVERIFIED; i++)
         close_unverified(tree, &tree->unverified[i]);
 }
@@ -272,7 +272,7 @@ static void accept_child(struct ch_tree *tree, struct ch_tree_unverified *s,
     conn->n_addresses = hello->n_addresses;
     memcpy(conn->addresses, hello->addresses, sizeof(conn->addresses));
     if (!ch_tree_conn_open(tree, conn, fd)) {
-        ch_tree_lose(tree, conn, errno);
+        ch_tree_note_lost(tree, conn, errno);
         return;
     }
     if (tree->is_root)

@@ -87,7 +87,7 @@ static bool is_any_address(const unsigned char ip[CH_BOOT_IP_BYTES])
 }
 
 chorus_status ch_tree_listen_at(const unsigned char ip[CH_BOOT_IP_BYTES], uint16_t port,
-                                struct ch_tree_door *out)
+                                struct ch_tree_listener *out)
 {
     struct ch_tree_address at = {.port = port};
     union sockaddr_any own;
@@ -119,14 +119,14 @@ chorus_status ch_tree_listen_at(const unsigned char ip[CH_BOOT_IP_BYTES], uint16
     return CHORUS_OK;
 }
 
-chorus_status ch_tree_listen(uint16_t port, struct ch_tree_door *out)
+chorus_status ch_tree_listen(uint16_t port, struct ch_tree_listener *out)
 {
     static const unsigned char all[CH_BOOT_IP_BYTES];
 
     return ch_tree_listen_at(all, port, out);
 }
 
-void ch_tree_door_close(struct ch_tree_door *listener)
+void ch_tree_listener_close(struct ch_tree_listener *listener)
 {
     if (listener->fd >= 0) (void)close(listener->fd);
     listener->fd = -1;
@@ -216,7 +216,7 @@ bool ch_tree_address_of_interface(const char *name, struct ch_tree_address *out)
     return is_found;
 }
 
-uint32_t ch_tree_own_addresses(const struct ch_tree_door *listener,
+uint32_t ch_tree_own_addresses(const struct ch_tree_listener *listener,
                                struct ch_tree_address out[CH_TREE_ADDRESSES])
 {
     static const unsigned char loopback[4] = {127, 0, 0, 1};
@@ -288,7 +288,8 @@ void ch_tree_addresses_print(const struct ch_tree_address *addresses, uint32_t n
     }
 }
 
-void ch_tree_addresses(const struct ch_tree_door *listener, char text_out[CH_TREE_TEXT_BYTES])
+void ch_tree_own_addresses_print(const struct ch_tree_listener *listener,
+                                 char text_out[CH_TREE_TEXT_BYTES])
 {
     struct ch_tree_address own[CH_TREE_ADDRESSES];
     const uint32_t n = ch_tree_own_addresses(listener, own);
@@ -340,8 +341,9 @@ static uint32_t resolve_name(const char *name, const char *port, struct ch_tree_
     return n;
 }
 
-uint32_t ch_tree_address_find(const char *text, struct ch_tree_address out[CH_TREE_ADDRESSES],
-                              char *why_out, size_t why_bytes)
+uint32_t ch_tree_addresses_parse(const char *text,
+                                 struct ch_tree_address out[CH_TREE_ADDRESSES], char *why_out,
+                                 size_t why_bytes)
 {
     uint32_t n = 0;
 

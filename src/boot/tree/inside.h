@@ -193,7 +193,7 @@ struct ch_tree {
     struct ch_tree_terms terms;
     char host[CH_TREE_HOST_BYTES]; /* of this process */
     int epoll;
-    struct ch_tree_door listener;
+    struct ch_tree_listener listener;
     struct ch_tree_conn up; /* no descriptor at the root */
     bool is_root;
     struct ch_tree_conn children[CH_TREE_CHILDREN];
@@ -264,7 +264,7 @@ void ch_round_fail_mine(struct ch_tree *tree, chorus_status status, const char *
 void ch_tree_note_joined(struct ch_tree *tree, uint32_t pe, const char *host);
 /* The connection has ended with this errno (0: closed): end the job, unless that was
  * announced. */
-void ch_tree_lose(struct ch_tree *tree, struct ch_tree_conn *conn, int error);
+void ch_tree_note_lost(struct ch_tree *tree, struct ch_tree_conn *conn, int error);
 /* Inform the root that the PE has left the job; at the root, exchanges then fail. */
 void ch_tree_note_left(struct ch_tree *tree, uint32_t pe);
 /* The job is over: inform the other nodes and this PE. The message comes from the node `from`;

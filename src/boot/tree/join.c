@@ -158,7 +158,7 @@ static void start_at_root(struct search *s)
     char why[sizeof(s->why)];
 
     s->to = CH_TREE_ANY;
-    s->n = ch_tree_address_find(s->root, s->at, why, sizeof(why));
+    s->n = ch_tree_addresses_parse(s->root, s->at, why, sizeof(why));
     if (s->n == 0) memcpy(s->why, why, sizeof(why));
 }
 

@@ -157,7 +157,7 @@ static void end_job(struct tree_boot *boot)
 static void *serve_tree(void *arg)
 {
     struct tree_boot *boot = arg;
-    struct pollfd fds[2] = {{boot->wake, POLLIN, 0}, {ch_tree_watch(boot->tree), POLLIN, 0}};
+    struct pollfd fds[2] = {{boot->wake, POLLIN, 0}, {ch_tree_poll_fd(boot->tree), POLLIN, 0}};
     uint64_t count;
 
     while (!__atomic_load_n(&boot->is_closing, __ATOMIC_ACQUIRE)) {
@@ -375,23 +375,23 @@ static chorus_status connect_tree(const struct ch_tree_start *start, struct tree
     terms.events.over = on_over;
     memcpy(terms.secret, start->secret, sizeof(terms.secret));
     memcpy(terms.listen, start->listen, sizeof(terms.listen));
-    if (start->door != NULL) return ch_tree_root(&terms, start->door, &boot->tree);
+    if (start->door != NULL) return ch_tree_make_root(&terms, start->door, &boot->tree);
     return ch_tree_join(&terms, start->root, timeout_ns == 0 ? 0 : ch_clock_ns() + timeout_ns,
                         &boot->tree);
 
 out_door:
-    if (start->door != NULL) ch_tree_door_close(start->door);
+    if (start->door != NULL) ch_tree_listener_close(start->door);
     return status;
 }
 
-chorus_status ch_boot_tree(const struct ch_tree_start *start, struct ch_boot **boot_out)
+chorus_status ch_boot_open_tree(const struct ch_tree_start *start, struct ch_boot **boot_out)
 {
     struct tree_boot *boot = calloc(1, sizeof(*boot));
     chorus_status status;
 
     if (boot == NULL) {
         ch_share_close(start->share);
-        if (start->door != NULL) ch_tree_door_close(start->door);
+        if (start->door != NULL) ch_tree_listener_close(start->door);
         if (start->agent != NULL) start->agent->ops->close(start->agent);
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a boot");
     }
@@ -408,7 +408,7 @@ chorus_status ch_boot_tree(const struct ch_tree_start *start, struct ch_boot **b
     boot->over = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     (void)pthread_mutex_init(&boot->lock, NULL);
     if (boot->wake < 0 || boot->over < 0) {
-        if (start->door != NULL) ch_tree_door_close(start->door);
+        if (start->door != NULL) ch_tree_listener_close(start->door);
         status = CH_FAIL(CHORUS_ERR_SYSTEM, "no descriptors to join a job; " CH_LIMIT_ADVICE);
     } else {
         status = connect_tree(start, boot);

@@ -287,7 +287,7 @@ static void fail_without_parent(struct ch_tree *tree, const char *who)
     if (tree->why_failed[0] == '\0') fail_all(tree, CHORUS_ERR_ABORTED, why);
 }
 
-void ch_tree_lose(struct ch_tree *tree, struct ch_tree_conn *conn, int error)
+void ch_tree_note_lost(struct ch_tree *tree, struct ch_tree_conn *conn, int error)
 {
     const bool is_leaving = conn->is_leaving;
     char why[CH_TREE_TEXT_BYTES], who[32];

@@ -64,8 +64,8 @@ struct ch_tree *ch_tree_make(const struct ch_tree_terms *terms)
     return NULL;
 }
 
-chorus_status ch_tree_root(const struct ch_tree_terms *terms, struct ch_tree_door *listener,
-                           struct ch_tree **tree_out)
+chorus_status ch_tree_make_root(const struct ch_tree_terms *terms,
+                                struct ch_tree_listener *listener, struct ch_tree **tree_out)
 {
     struct ch_tree *tree = ch_tree_make(terms);
     bool is_made = false;
@@ -73,12 +73,12 @@ chorus_status ch_tree_root(const struct ch_tree_terms *terms, struct ch_tree_doo
     if (tree != NULL) {
         tree->is_root = true;
         tree->listener = *listener;
-        *listener = (struct ch_tree_door){.fd = -1};
+        *listener = (struct ch_tree_listener){.fd = -1};
         tree->hosts = calloc(terms->n, sizeof(*tree->hosts));
         is_made = tree->hosts != NULL && ch_round_open(tree) &&
                   ch_tree_watch_fd(tree, tree->listener.fd, &tree->listener);
     }
-    ch_tree_door_close(listener);
+    ch_tree_listener_close(listener);
     if (!is_made) {
         ch_tree_close(tree);
         return CH_FAIL(CHORUS_ERR_SYSTEM,
@@ -90,7 +90,7 @@ chorus_status ch_tree_root(const struct ch_tree_terms *terms, struct ch_tree_doo
     return CHORUS_OK;
 }
 
-int ch_tree_watch(const struct ch_tree *tree)
+int ch_tree_poll_fd(const struct ch_tree *tree)
 {
     return tree->epoll;
 }
@@ -169,7 +169,7 @@ static void serve_conn(struct ch_tree *tree, struct ch_tree_conn *conn)
 
         if (got == 0) return;
         if (got < 0) {
-            ch_tree_lose(tree, conn, errno);
+            ch_tree_note_lost(tree, conn, errno);
             return;
         }
         handle_message(tree, conn);

@@ -69,7 +69,7 @@ void ch_tree_secret_print(const unsigned char secret[CH_BOOT_SECRET_BYTES], char
 bool ch_tree_secret_parse(const char *text, unsigned char secret_out[CH_BOOT_SECRET_BYTES]);
 
 /* A listening socket. */
-struct ch_tree_door {
+struct ch_tree_listener {
     int fd; /* -1: closed */
     uint16_t port;
     unsigned char ip[CH_BOOT_IP_BYTES];
@@ -79,19 +79,20 @@ struct ch_tree_door {
  * IPv4 mapped into IPv6; if that is 0, at all addresses of this host, IPv4 and IPv6. After a
  * failure, errno has its cause. */
 CH_MUST_CHECK chorus_status ch_tree_listen_at(const unsigned char ip[CH_BOOT_IP_BYTES],
-                                              uint16_t port, struct ch_tree_door *out);
+                                              uint16_t port, struct ch_tree_listener *out);
 /* ch_tree_listen_at for all addresses of this host. */
-CH_MUST_CHECK chorus_status ch_tree_listen(uint16_t port, struct ch_tree_door *out);
-void ch_tree_door_close(struct ch_tree_door *listener);
+CH_MUST_CHECK chorus_status ch_tree_listen(uint16_t port, struct ch_tree_listener *out);
+void ch_tree_listener_close(struct ch_tree_listener *listener);
 
 /* Print the addresses for other processes: "10.0.0.1:4000,[fe80::1]:4000", the loopback last;
  * or the one at which it listens. This is the value of CHORUS_ROOT. */
-void ch_tree_addresses(const struct ch_tree_door *listener, char text_out[CH_TREE_TEXT_BYTES]);
+void ch_tree_own_addresses_print(const struct ch_tree_listener *listener,
+                                 char text_out[CH_TREE_TEXT_BYTES]);
 
 /* Create the root. Takes ownership of the listening socket, also on failure. */
-CH_MUST_CHECK chorus_status ch_tree_root(const struct ch_tree_terms *terms,
-                                         struct ch_tree_door *listener,
-                                         struct ch_tree **tree_out);
+CH_MUST_CHECK chorus_status ch_tree_make_root(const struct ch_tree_terms *terms,
+                                              struct ch_tree_listener *listener,
+                                              struct ch_tree **tree_out);
 
 /*
  * Join the tree whose root is at one of `addresses`. Waits until deadline_ns of ch_clock_ns (0:
@@ -106,7 +107,7 @@ CH_MUST_CHECK chorus_status ch_tree_join(const struct ch_tree_terms *terms,
 /* Returns a descriptor to poll for reading. When it is readable, and once a second, call
  * ch_tree_serve, which reads, answers and writes without blocking, but for some milliseconds
  * where this process has no descriptor left for a connection. */
-int ch_tree_watch(const struct ch_tree *tree);
+int ch_tree_poll_fd(const struct ch_tree *tree);
 void ch_tree_serve(struct ch_tree *tree);
 
 /* Contribute this PE's part of the next exchange; the callback `exchanged` reports the
@@ -139,8 +140,8 @@ struct ch_tree_start {
     uint32_t n_cores; /* cores of the host, for all its PEs; 0: ch_boot_locate counts */
     unsigned char secret[CH_BOOT_SECRET_BYTES];
     unsigned char listen[CH_BOOT_IP_BYTES]; /* where this PE's other sockets listen; 0: all */
-    struct ch_tree_door *door; /* of the root, whose ownership is taken; else null */
-    const char *root;          /* its addresses, for ch_tree_join; null at the root */
+    struct ch_tree_listener *door; /* of the root, whose ownership is taken; else null */
+    const char *root;              /* its addresses, for ch_tree_join; null at the root */
     struct ch_boot *agent;  /* the launcher's boot, which is informed of the end of this PE; or
                                null. Ownership is taken */
     struct ch_share *share; /* by which other PEs receive the secret, closed when all have
@@ -150,8 +151,8 @@ struct ch_tree_start {
 
 /* Create the root of a tree, or join one, and return the boot of this PE. Takes ownership of
  * door, agent and share, also on failure. */
-CH_MUST_CHECK chorus_status ch_boot_tree(const struct ch_tree_start *start,
-                                         struct ch_boot **boot_out);
+CH_MUST_CHECK chorus_status ch_boot_open_tree(const struct ch_tree_start *start,
+                                              struct ch_boot **boot_out);
 
 /* ---- addresses of nodes ---- */
 
@@ -174,7 +175,7 @@ struct ch_tree_address {
 
 /* Find the addresses at which others may reach the socket: the one at which it listens, or
  * those of the interfaces, the loopback last. Returns their number. */
-uint32_t ch_tree_own_addresses(const struct ch_tree_door *listener,
+uint32_t ch_tree_own_addresses(const struct ch_tree_listener *listener,
                                struct ch_tree_address out[CH_TREE_ADDRESSES]);
 
 /* Is it an address of this host? */
@@ -202,8 +203,9 @@ void ch_tree_addresses_print(const struct ch_tree_address *addresses, uint32_t n
 
 /* Parse "host:port,..." with names or numbers. Returns the number of addresses; 0 with why_out,
  * if the text is not of that form or no name can be resolved. */
-uint32_t ch_tree_address_find(const char *text, struct ch_tree_address out[CH_TREE_ADDRESSES],
-                              char *why_out, size_t why_bytes);
+uint32_t ch_tree_addresses_parse(const char *text,
+                                 struct ch_tree_address out[CH_TREE_ADDRESSES], char *why_out,
+                                 size_t why_bytes);
 
 /* Connect, until deadline_ns. Returns a non-blocking socket, or -1 with errno. */
 int ch_tree_connect(const struct ch_tree_address *address, uint64_t link_ns,

@@ -54,7 +54,7 @@ CH_FN void ch_copy_strided(const struct ch_coll *c, struct ch_strided to,
 }
 
 /* The elements from `i` on of the CTA's part of the block for PE `pe`. */
-CH_FN struct ch_strided ch_in_source(const struct ch_coll *c, uint32_t pe, size_t i)
+CH_FN struct ch_strided ch_strided_source(const struct ch_coll *c, uint32_t pe, size_t i)
 {
     const size_t step = c->pattern->src_step;
 
@@ -62,7 +62,7 @@ CH_FN struct ch_strided ch_in_source(const struct ch_coll *c, uint32_t pe, size_
 }
 
 /* The elements from `i` on of the CTA's part of the block from PE `pe`. */
-CH_FN struct ch_strided ch_in_dest(const struct ch_coll *c, uint32_t pe, size_t i)
+CH_FN struct ch_strided ch_strided_dest(const struct ch_coll *c, uint32_t pe, size_t i)
 {
     const size_t step = c->pattern->dst_step;
 
@@ -83,7 +83,7 @@ CH_FN chorus_status ch_send_strided(const struct ch_coll *c, size_t first, size_
     if (st != CHORUS_OK) return st;
     for (uint32_t i = 0; i < others.count; i++)
         ch_copy_strided(c, ch_strided_at(c->slots[i].memory, c->elem_bytes),
-                        ch_in_source(c, ch_pes_at(c, others, i), first), count, g);
+                        ch_strided_source(c, ch_pes_at(c, others, i), first), count, g);
     ch_lanes_sync(g); /* all lanes have stored their share */
     for (uint32_t i = g.lane; i < others.count; i += g.width)
         ch_announce_message(c, CH_CELL_simple, ch_pes_at(c, others, i), &c->slots[i],
@@ -101,7 +101,7 @@ CH_FN chorus_status ch_recv_strided(const struct ch_coll *c, size_t first, size_
 
     if (st != CHORUS_OK) return st;
     for (uint32_t i = 0; i < others.count; i++)
-        ch_copy_strided(c, ch_in_dest(c, ch_pes_at(c, others, i), first),
+        ch_copy_strided(c, ch_strided_dest(c, ch_pes_at(c, others, i), first),
                         ch_strided_at(c->slots[i].memory, c->elem_bytes), count, g);
     return ch_release_slots(c, CH_CELL_simple, others, CHORUS_OK, g);
 }
@@ -123,7 +123,7 @@ CH_FN chorus_status ch_recv_strided(const struct ch_coll *c, size_t first, size_
 CH_FN chorus_status ch_alltoalls_pull(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_next_epoch(c, g);
-    const struct ch_strided mine = ch_in_source(c, c->me, 0);
+    const struct ch_strided mine = ch_strided_source(c, c->me, 0);
     const chorus_status st =
         ch_disseminate(c, CH_WORD_READY, epoch, CH_ENTRY, g); /* source may be read */
 
@@ -131,7 +131,7 @@ CH_FN chorus_status ch_alltoalls_pull(const struct ch_coll *c, struct ch_lanes g
     for (uint32_t k = 0; k < c->n; k++) {
         const uint32_t peer = ch_pe_after(c, k);
 
-        ch_copy_strided(c, ch_in_dest(c, peer, 0),
+        ch_copy_strided(c, ch_strided_dest(c, peer, 0),
                         ch_strided_at(ch_peer_address(c, peer, mine.at), mine.step), c->count,
                         g);
     }
@@ -154,7 +154,8 @@ CH_FN chorus_status ch_alltoalls_push(const struct ch_coll *c, struct ch_lanes g
 {
     const size_t most = c->layout->chunk_bytes[CH_CELL_simple] / c->elem_bytes;
 
-    ch_copy_strided(c, ch_in_dest(c, c->me, 0), ch_in_source(c, c->me, 0), c->count, g);
+    ch_copy_strided(c, ch_strided_dest(c, c->me, 0), ch_strided_source(c, c->me, 0), c->count,
+                    g);
     for (size_t at = 0; at < c->count; at += most) {
         const size_t count = ch_min(most, c->count - at);
         chorus_status st = ch_send_strided(c, at, count, g);

@@ -208,8 +208,8 @@ CH_FN chorus_status ch_broadcast_board_ll128(const struct ch_coll *c, struct ch_
  */
 
 /* Copy [at, at + bytes) of the root's source into the dest of all PEs but the root. */
-CH_FN void ch_scatter_copy_slice(const struct ch_coll *c, size_t at, size_t bytes,
-                                 struct ch_lanes g)
+CH_FN void ch_broadcast_copy_slice(const struct ch_coll *c, size_t at, size_t bytes,
+                                   struct ch_lanes g)
 {
     char *dst = c->dst + at;
 
@@ -226,7 +226,7 @@ CH_FN void ch_scatter_copy_slice(const struct ch_coll *c, size_t at, size_t byte
 
 /* Signal the root that its source may be reused, and the other PEs that they have this PE's
  * slice. */
-CH_FN void ch_scatter_signal_done(const struct ch_coll *c, uint64_t epoch, struct ch_lanes g)
+CH_FN void ch_broadcast_signal_done(const struct ch_coll *c, uint64_t epoch, struct ch_lanes g)
 {
     ch_lanes_sync(g); /* other lanes' accesses precede the stores */
     for (uint32_t k = 1 + g.lane; k < c->n; k += g.width) {
@@ -237,8 +237,8 @@ CH_FN void ch_scatter_signal_done(const struct ch_coll *c, uint64_t epoch, struc
 }
 
 /* Wait until `word` of all PEs except the root is at least `least`. */
-CH_FN chorus_status ch_scatter_await(const struct ch_coll *c, uint32_t word, uint64_t least,
-                                     struct ch_lanes g)
+CH_FN chorus_status ch_broadcast_await_others(const struct ch_coll *c, uint32_t word,
+                                              uint64_t least, struct ch_lanes g)
 {
     chorus_status st = CHORUS_OK;
 
@@ -262,11 +262,11 @@ CH_FN chorus_status ch_broadcast_scatter(const struct ch_coll *c, struct ch_lane
         const chorus_status st = ch_await_all(c, CH_WORD_READY, epoch, g);
 
         if (st != CHORUS_OK) return st;
-        ch_scatter_copy_slice(c, slice.first, slice.count, g);
-        ch_scatter_signal_done(c, epoch, g);
+        ch_broadcast_copy_slice(c, slice.first, slice.count, g);
+        ch_broadcast_signal_done(c, epoch, g);
     }
     /* dest is complete, and the root's source may be reused */
-    return ch_scatter_await(c, CH_WORD_DONE, epoch, g);
+    return ch_broadcast_await_others(c, CH_WORD_DONE, epoch, g);
 }
 
 /*

@@ -30,7 +30,7 @@
 
 /* Turn `t` of 0 .. n - 1, for the bytes `l` of a block: this PE receives block me - t from the
  * previous PE, except its own in turn 0, and sends it to the next, except in the last turn. */
-CH_FN chorus_status ch_fcollect_ring_turn(const struct ch_coll *c, struct ch_half l, uint32_t t,
+CH_FN chorus_status ch_fcollect_ring_turn(const struct ch_coll *c, struct ch_leg l, uint32_t t,
                                           struct ch_lanes g)
 {
     char *to = c->dst + ch_pe_after(c, c->n - t) * c->stride + l.first;
@@ -53,7 +53,7 @@ CH_FN chorus_status ch_fcollect_ring(const struct ch_coll *c, struct ch_lanes g)
     ch_copy(c->dst + c->me * c->stride, c->src, bytes, g);
     for (size_t at = 0; at < bytes && c->n > 1; at += most)
         for (uint32_t i = 0; i < CH_LEGS * c->n; i++) {
-            struct ch_half l = ch_half_of(c, ch_min(most, bytes - at), i % CH_LEGS);
+            struct ch_leg l = ch_leg_of(c, ch_min(most, bytes - at), i % CH_LEGS);
             chorus_status st;
 
             l.first += at;
@@ -116,7 +116,7 @@ CH_FN chorus_status ch_fcollect_round(const struct ch_coll *c, char *dst,
     chorus_status st = CHORUS_OK;
 
     for (uint32_t j = 1; ch_is_target(c, span, j); j++) {
-        const uint64_t count = ch_run(c->n, span, j);
+        const uint64_t count = ch_gather_sent(c->n, span, j);
         struct ch_blocks to = ch_blocks_to(c, &sent, ch_pe_after(c, c->n - j * span), count);
 
         for (uint32_t i = 0; i < count; i++)
@@ -126,7 +126,7 @@ CH_FN chorus_status ch_fcollect_round(const struct ch_coll *c, char *dst,
     for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j); j += g.width)
         ch_notify(c->policy, c->peers[ch_pe_after(c, c->n - j * span)].door);
     for (uint32_t j = 1; ch_is_target(c, span, j); j++) {
-        const uint64_t count = ch_run(c->n, span, j);
+        const uint64_t count = ch_gather_sent(c->n, span, j);
         struct ch_blocks from = ch_blocks_from(c, cursor, ch_pe_after(c, j * span), count);
 
         for (uint32_t i = 0; i < count; i++)
@@ -202,7 +202,7 @@ CH_FN chorus_status ch_fcollect_direct_round(const struct ch_coll *c, uint64_t e
 
         st = ch_await(c, peer, CH_WORD_READY, epoch, g); /* its dest may be written */
         if (st != CHORUS_OK) return st;
-        ch_put_blocks(c, peer, c->me, (uint32_t)ch_run(c->n, span, j), g);
+        ch_put_blocks(c, peer, c->me, (uint32_t)ch_gather_sent(c->n, span, j), g);
         ch_signal(c, peer, CH_WORD_DONE, epoch, CH_DATA, g); /* pairs with the wait below */
     }
     for (uint32_t j = 1 + g.lane; ch_is_target(c, span, j) && st == CHORUS_OK; j += g.width)

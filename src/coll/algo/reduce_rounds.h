@@ -302,7 +302,7 @@ CH_FN chorus_status ch_reduce_ring_turn(const struct ch_coll *c, size_t at, size
 {
     const uint32_t p = (c->me + 2 * c->n - t) % c->n;
     const struct ch_slice slice = ch_slice_of(count, c->n, p);
-    const struct ch_half l = ch_half_of(c, slice.count * c->elem_bytes, leg);
+    const struct ch_leg l = ch_leg_of(c, slice.count * c->elem_bytes, leg);
     const size_t from = at + slice.first * c->elem_bytes + l.first;
     chorus_status st;
 

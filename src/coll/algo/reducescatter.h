@@ -246,7 +246,7 @@ CH_FN chorus_status ch_reducescatter_two_level(const struct ch_coll *c, struct c
 
 /* Turn `t` of 0 .. n - 1, for the bytes `l` of a block: block p starts at PE p + 1 and reaches
  * its owner after n - 1 turns, each of which adds the block of one PE. */
-CH_FN chorus_status ch_reducescatter_ring_turn(const struct ch_coll *c, struct ch_half l,
+CH_FN chorus_status ch_reducescatter_ring_turn(const struct ch_coll *c, struct ch_leg l,
                                                uint32_t t, struct ch_lanes g)
 {
     const uint32_t p = (c->me + 2 * c->n - 1 - t) % c->n;
@@ -270,7 +270,7 @@ CH_FN chorus_status ch_reducescatter_ring(const struct ch_coll *c, struct ch_lan
     }
     for (size_t at = 0; at < bytes; at += most)
         for (uint32_t i = 0; i < CH_LEGS * c->n; i++) {
-            struct ch_half l = ch_half_of(c, ch_min(most, bytes - at), i % CH_LEGS);
+            struct ch_leg l = ch_leg_of(c, ch_min(most, bytes - at), i % CH_LEGS);
             chorus_status st;
 
             l.first += at;

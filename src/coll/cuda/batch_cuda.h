@@ -72,7 +72,7 @@ CH_FN int ch_pieces_of(enum ch_cell kind)
 
 /* ll and ll128: data with flags. Such spans are one chunk at most, so numbers of 32 bits, which
  * are faster, suffice. */
-CH_FN int ch_is_message(enum ch_cell kind)
+CH_FN int ch_is_ll(enum ch_cell kind)
 {
     return kind == CH_CELL_ll || kind == CH_CELL_ll128;
 }
@@ -119,10 +119,10 @@ CH_FN struct ch_batch ch_batch_first(enum ch_cell kind, const void *at, size_t b
     b.width = g.width;
     b.piece = g.lane;
     b.step = (size_t)g.width * (uint32_t)ch_pieces_of(kind);
-    b.skew = ch_is_message(kind) ? 0 : (uint32_t)((uintptr_t)at % CH_PIECE_BYTES);
-    b.pieces = ch_is_message(kind) ? ch_message_pieces(kind, (uint32_t)bytes)
-                                   : (bytes + b.skew + CH_PIECE_BYTES - 1) / CH_PIECE_BYTES;
-    b.own = ch_is_message(kind) ? ch_message_piece(&b) : none;
+    b.skew = ch_is_ll(kind) ? 0 : (uint32_t)((uintptr_t)at % CH_PIECE_BYTES);
+    b.pieces = ch_is_ll(kind) ? ch_message_pieces(kind, (uint32_t)bytes)
+                              : (bytes + b.skew + CH_PIECE_BYTES - 1) / CH_PIECE_BYTES;
+    b.own = ch_is_ll(kind) ? ch_message_piece(&b) : none;
     return b;
 }
 
@@ -138,9 +138,8 @@ CH_FN int ch_batch_more(const struct ch_batch *b)
 /* Proceed to this lane's next batch. */
 CH_FN void ch_batch_next(struct ch_batch *b)
 {
-    b->piece =
-        ch_is_message(b->kind) ? (uint32_t)b->piece + (uint32_t)b->step : b->piece + b->step;
-    if (ch_is_message(b->kind)) b->own = ch_message_piece(b);
+    b->piece = ch_is_ll(b->kind) ? (uint32_t)b->piece + (uint32_t)b->step : b->piece + b->step;
+    if (ch_is_ll(b->kind)) b->own = ch_message_piece(b);
 }
 
 /* Piece `u` of a batch; it has 0 bytes behind the span. */
@@ -149,7 +148,7 @@ CH_FN struct ch_piece ch_piece_of(const struct ch_batch *b, int u)
     const size_t begin = (b->piece + (size_t)u * b->width) * CH_PIECE_BYTES;
     struct ch_piece p;
 
-    if (ch_is_message(b->kind)) return b->own;
+    if (ch_is_ll(b->kind)) return b->own;
     p.lead = begin < b->skew ? b->skew : 0; /* only piece 0 begins before the span */
     p.at = begin + p.lead - b->skew;
     p.bytes = p.at < b->bytes ? (uint32_t)ch_min(CH_PIECE_BYTES - p.lead, b->bytes - p.at) : 0;
@@ -327,7 +326,7 @@ CH_FN void ch_value_load(struct ch_value *v, const char *at, const struct ch_bat
 
         if (!CH_INSIDE_KERNELS)
             __builtin_assume(__isGlobal(from)); /* global loads are faster */
-        if (ch_is_message(b->kind)) {
+        if (ch_is_ll(b->kind)) {
             ch_message_load(from, p.bytes, v->word[u]);
         } else if (ch_is_whole(from, p)) {
             const ulonglong2 q = *(const ulonglong2 *)from;
@@ -347,7 +346,7 @@ CH_FN void ch_value_load_more(struct ch_value *v, const char *at, const struct c
     const struct ch_piece p = ch_piece_of(b, 0);
     const char *from = at + p.at;
 
-    if (!CH_INSIDE_KERNELS || !ch_is_message(b->kind)) {
+    if (!CH_INSIDE_KERNELS || !ch_is_ll(b->kind)) {
         ch_value_load(v, at, b);
     } else if (ch_is_whole(from, p)) {
         const ulonglong2 q = *(const ulonglong2 *)from;
@@ -365,7 +364,7 @@ CH_FN struct ch_batch ch_batch_clip(const struct ch_batch *b, size_t bytes)
     struct ch_batch clipped = *b;
 
     clipped.bytes = bytes;
-    if (ch_is_message(b->kind)) clipped.own = ch_message_piece(&clipped);
+    if (ch_is_ll(b->kind)) clipped.own = ch_message_piece(&clipped);
     return clipped;
 }
 
@@ -409,7 +408,7 @@ CH_FN void ch_value_store(char *at, const struct ch_value *v, const struct ch_ba
             q.x = v->word[u][0];
             q.y = v->word[u][1];
             *(ulonglong2 *)to = q;
-        } else if (ch_is_message(b->kind)) {
+        } else if (ch_is_ll(b->kind)) {
             ch_message_store(to, p.bytes, v->word[u]);
         } else if (p.bytes != 0) {
             ch_partial_store(to, p.lead, p.bytes, v->word[u]);
@@ -740,8 +739,8 @@ CH_FN void ch_keep_words(const struct ch_coll *c, uint64_t word[2])
         __asm__ volatile("" : "+l"(word[0]), "+l"(word[1]));
 }
 
-/* acc = acc op v[0] op v[1] ..., of the `left` values, or of ch_loads_ahead if these are fewer;
- * without acc if is_first. */
+/* Combine acc with the `left` values v, in their order, or with ch_loads_ahead of them if these
+ * are fewer; acc begins with v[0] if is_first. */
 CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_accumulator *acc, int is_first,
                       const struct ch_value v[CH_AHEAD], uint32_t left,
                       const struct ch_batch *b)

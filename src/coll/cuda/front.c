@@ -288,7 +288,7 @@ static chorus_status fail_with_report(const struct ch_kernel_fault *told,
             "a collective began while another on its team ran; use events to order the graphs, "
             "streams and kernels that have calls on one team, or give each its own team");
     if (told->kind == CH_FAULT_DIFFERS) return fail_with_difference(told, team);
-    if (ch_team_is_refused(team)) return ch_team_refusal(team, "a collective on a stream");
+    if (ch_team_is_refused(team)) return ch_team_fail_refused(team, "a collective on a stream");
     if (told->status == CHORUS_ERR_ABORTED)
         return CH_FAIL(first, "a collective stopped waiting for PE %u: the job is ending",
                        late);

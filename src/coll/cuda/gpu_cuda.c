@@ -248,7 +248,7 @@ chorus_status ch_gpu_stream_create(const struct ch_gpu *gpu, void **stream_out)
 
     ch_device_leave(gpu->terms.device, before);
     if (error != cudaSuccess)
-        return ch_runtime_failed(gpu->terms.device, "making a stream", error);
+        return ch_device_fail_runtime(gpu->terms.device, "making a stream", error);
     *stream_out = stream;
     return CHORUS_OK;
 }

@@ -50,7 +50,8 @@ CH_FN void ch_report_unequal(const struct ch_kernel_args *a, const struct ch_une
  * the report made. One lane of every skipped call reports it: a graph that is launched again
  * after a failure fails every time. A call that found a kernel of the program using the team
  * fails too, since the calls of its peers may have begun. */
-CH_FN void ch_call_failed(const struct ch_kernel_args *a, chorus_status st, uint32_t late_pe)
+CH_FN void ch_call_report_failure(const struct ch_kernel_args *a, chorus_status st,
+                                  uint32_t late_pe)
 {
     volatile uint64_t *failed = ch_kernel_failed_mark(a);
 
@@ -72,7 +73,7 @@ CH_FN void ch_call_failed(const struct ch_kernel_args *a, chorus_status st, uint
  * is destroyed. Stores of the call to peers may then be in flight for half a microsecond more,
  * but the wait by a stream and the synchronisation of all PEs that follow, before memory is
  * reused, take tens of microseconds. */
-CH_FN void ch_call_ended(const struct ch_kernel_args *a)
+CH_FN void ch_call_count_end(const struct ch_kernel_args *a)
 {
     __syncthreads(); /* all lanes have stored the state of the CTA */
     if (threadIdx.x == 0)
@@ -147,9 +148,9 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type, i
     struct ch_coll c;
 
     ch_coll_init(&c, a->me, a->n, a->peers, &a->layout);
-    ch_coll_state(&c, blockIdx.x, dup);
-    ch_coll_buffers(&c, a->dst, a->src, a->count, a->elem_bytes,
-                    ch_part_of(&a->share, a->count, blockIdx.x));
+    ch_coll_set_cta(&c, blockIdx.x, dup);
+    ch_coll_set_buffers(&c, a->dst, a->src, a->count, a->elem_bytes,
+                        ch_part_of(&a->share, a->count, blockIdx.x));
     c.type = type;
     c.op = a->op;
     if (is_wide) c.sync_offset = ch_dup_offset(&a->layout, blockIdx.x);
@@ -184,7 +185,7 @@ CH_FN void ch_set_pattern(struct ch_coll *c, struct ch_pattern *pattern,
     pattern->copies_less = 1;
     unequal->sent = 0;
     unequal->expected = 0;
-    ch_coll_pattern(c, pattern, is_uneven ? 0 : first);
+    ch_coll_set_pattern(c, pattern, is_uneven ? 0 : first);
     if (!is_uneven) return;
     c->count = a->count;
     c->dst = a->dst;
@@ -212,9 +213,9 @@ CH_FN void ch_set_pattern(struct ch_coll *c, struct ch_pattern *pattern,
         before;                                                                \
         st = CHORUS_ERR_ABORTED;                                               \
         if (ch_kernel_begin(&c, CH_PROTO_##proto, block)) st = fn(&c, block);  \
-        if (st != CHORUS_OK) ch_call_failed(&a, st, late_peer);                \
+        if (st != CHORUS_OK) ch_call_report_failure(&a, st, late_peer);        \
         after;                                                                 \
-        if (a.ended != 0) ch_call_ended(&a);                                   \
+        if (a.ended != 0) ch_call_count_end(&a);                               \
     }
 #define CH_KERNEL_NAMED(name, fn, T, kind, proto)                                    \
     CH_KERNEL_WITH((const __grid_constant__ struct ch_kernel_args a), (void)pattern, \

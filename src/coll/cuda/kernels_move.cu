@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(1)
     ch_k_check_end(const __grid_constant__ struct ch_kernel_args a)
 {
     ((struct ch_dup *)a.dups)->running = CH_RUNS_NOT;
-    if (a.ended != 0) ch_call_ended(&a);
+    if (a.ended != 0) ch_call_count_end(&a);
 }
 
 const void *const ch_kernel_check_begin = (const void *)ch_k_check_begin;

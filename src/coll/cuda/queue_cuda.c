@@ -276,9 +276,9 @@ static struct ch_coll coll_of(const struct ch_call *call, struct ch_dup *dup)
     struct ch_coll c;
 
     ch_coll_init(&c, team->me, team->n, team->peers, &team->layout);
-    ch_coll_state(&c, 0, dup);
-    ch_coll_buffers(&c, asked->dest, asked->source, asked->count, ch_type_bytes[asked->type],
-                    all);
+    ch_coll_set_cta(&c, 0, dup);
+    ch_coll_set_buffers(&c, asked->dest, asked->source, asked->count,
+                        ch_type_bytes[asked->type], all);
     return c;
 }
 

@@ -38,7 +38,7 @@ void ch_workers_run(struct ch_workers *workers, uint32_t ctas,
 /* --- one call ----------------------------------------------------------------------------- */
 /* Why a CTA of a call failed. */
 struct ch_cause {
-    int status;
+    int status;                /* of a call of several CTAs: the first that failed */
     uint32_t late_peer;        /* the PE that it waited for */
     struct ch_unequal unequal; /* of alltoallv; without a difference if it is another cause */
 };
@@ -65,16 +65,16 @@ struct ch_call {
 };
 
 /*
- * Run the call when its turn on the team (`ticket`) has come, and return at its end. A failure
- * sets a message and makes the team unusable, but for ERR_ARG if the source was written
- * meanwhile.
+ * Run the call when its turn on the team (`ticket`) has come, and return at its end. A wait or
+ * an algorithm that fails sets a message and makes the team unusable. ERR_ARG: the source was
+ * written meanwhile; ERR_SYSTEM: no memory for the first call. Neither changes the team.
  */
 CH_MUST_CHECK chorus_status ch_call_run(struct ch_call *call, uint64_t ticket,
                                         struct ch_workers *workers);
 
 /* Compute the hash of the source now. Earlier work of the program that writes it must be
  * complete. */
-void ch_call_watch(struct ch_call *call);
+void ch_call_hash_source(struct ch_call *call);
 
 /* --- a stream, an in-order queue of calls with a thread that runs them -------------------- */
 struct chorus_stream;

@@ -33,7 +33,7 @@ static CH_COLD chorus_status make_cta_arguments(struct ch_team *team)
         struct ch_coll *coll = &ctas[i].coll;
 
         ch_coll_init(coll, team->me, team->n, team->peers, &team->layout);
-        ch_coll_state(coll, i, &team->dups[i]);
+        ch_coll_set_cta(coll, i, &team->dups[i]);
         coll->remotes = team->remotes;
         coll->levels = team->levels;
         coll->policy = team->refusable;
@@ -82,7 +82,7 @@ static CH_COLD chorus_status run_special(const struct ch_call *call, struct cta 
     struct ch_coll *coll = &own->coll;
 
     if (ch_coll_is_strided(asked->coll))
-        ch_coll_pattern(coll, &pattern, first);
+        ch_coll_set_pattern(coll, &pattern, first);
     else
         coll->pattern = &pattern;
     if (ch_coll_is_uneven(asked->coll)) coll->tag = 0;
@@ -107,7 +107,7 @@ CH_FN chorus_status run_cta(const struct ch_call *call, struct ch_slice part, ui
 
     coll->root = (uint32_t)asked->root;
     coll->radix = call->radix;
-    ch_coll_buffers(coll, dst, src, asked->count, ch_type_bytes[asked->type], part);
+    ch_coll_set_buffers(coll, dst, src, asked->count, ch_type_bytes[asked->type], part);
     coll->tag =
         ch_tag_of(coll->stride + call->plan); /* whose bits are above those of lengths */
     coll->pattern = NULL;
@@ -212,7 +212,7 @@ static chorus_status fail_with_difference(const struct ch_call *call,
 /* Fail with ERR_ARG: the call's wait was ended since another PE found a difference. */
 static chorus_status fail_with_refusal(const struct ch_team *team, const char *coll)
 {
-    const chorus_status status = ch_team_refusal(team, coll);
+    const chorus_status status = ch_team_fail_refused(team, coll);
 
     return ch_team_is_refused_for_block(team) ? status : add_check_advice(team, status);
 }
@@ -290,7 +290,7 @@ static uint64_t hash_bytes(const void *address, size_t bytes)
     return sum;
 }
 
-void ch_call_watch(struct ch_call *call)
+void ch_call_hash_source(struct ch_call *call)
 {
     call->source_sum = hash_bytes(call->asked->source, call->source_bytes);
     call->is_summed = true;
@@ -323,7 +323,7 @@ static inline chorus_status prepare_call(struct ch_call *call)
 {
     CH_TRY(ch_team_check_usable(call->team));
     if (call->team->ctas == NULL) CH_TRY(make_cta_arguments(call->team));
-    if (call->source_bytes != 0 && !call->is_summed) ch_call_watch(call);
+    if (call->source_bytes != 0 && !call->is_summed) ch_call_hash_source(call);
     call->cause.late_peer = call->team->me;
     return CHORUS_OK;
 }

@@ -148,7 +148,7 @@ void ch_stream_push(struct chorus_stream *stream, const struct ch_call *call)
     item->asked = *call->asked;
     item->call = *call;
     item->call.asked = &item->asked;
-    if (call->source_bytes != 0 && is_next) ch_call_watch(&item->call);
+    if (call->source_bytes != 0 && is_next) ch_call_hash_source(&item->call);
     item->ticket = ch_team_draw_ticket(call->team, false);
     push_end(stream);
 }

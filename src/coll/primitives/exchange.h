@@ -245,9 +245,9 @@ CH_FN chorus_status ch_exchange_begin_empty(const struct ch_coll *c, enum ch_cel
 
 /* Copy the packets or lines that each PE p has sent into dst + p * step; for this PE, the data
  * at `own`. */
-CH_FN chorus_status ch_gather(const struct ch_coll *c, enum ch_cell kind, uint64_t exchange,
-                              char *dst, size_t step, const char *own, size_t bytes,
-                              struct ch_lanes g)
+CH_FN chorus_status ch_gather_cells(const struct ch_coll *c, enum ch_cell kind,
+                                    uint64_t exchange, char *dst, size_t step, const char *own,
+                                    size_t bytes, struct ch_lanes g)
 {
     /* Not before this PE's messages are sent. */
     const struct ch_turns turns = ch_turns_of((uint32_t)ch_opaque_after_loads(c->n), g);
@@ -343,8 +343,9 @@ CH_FN void ch_gather_post_receives(const struct ch_coll *c, uint64_t exchange, c
         char *slot = ch_plain_slot(c, exchange, pe);
 
         c->slots[pe].memory = slot;
-        c->slots[pe].flag = !ch_is_mapped(c, pe) &&
-                            ch_link_receive(c->remotes[pe].link, slot, dst + pe * step, bytes);
+        c->slots[pe].flag =
+            !ch_is_mapped(c, pe) &&
+            ch_link_post_receive(c->remotes[pe].link, slot, dst + pe * step, bytes);
     }
 }
 
@@ -355,7 +356,7 @@ CH_FN void ch_gather_check_receives(const struct ch_coll *c, char *dst, size_t s
     for (uint32_t i = g.lane; i < ch_pes_others(c).count; i += g.width) {
         const uint32_t pe = ch_pes_at(c, ch_pes_others(c), i);
 
-        if (c->slots[pe].flag && ch_link_received(c->remotes[pe].link))
+        if (c->slots[pe].flag && ch_link_end_receive(c->remotes[pe].link))
             c->slots[pe].memory = dst + pe * step;
     }
 }
@@ -420,7 +421,8 @@ CH_FN chorus_status ch_exchange_chunk(const struct ch_coll *c, enum ch_cell kind
     else if (kind == CH_CELL_simple)
         st = ch_gather_plain(c, exchange, c->dst + at, x->dst_step, x->own + at, bytes, g);
     else
-        st = ch_gather(c, kind, exchange, c->dst + at, x->dst_step, x->own + at, bytes, g);
+        st =
+            ch_gather_cells(c, kind, exchange, c->dst + at, x->dst_step, x->own + at, bytes, g);
     if (kind != CH_CELL_simple && !CH_INSIDE_KERNELS && st == CHORUS_OK &&
         at + bytes < ch_bytes(c)) {
         g.lane = (uint32_t)ch_opaque_after_loads(

@@ -260,11 +260,11 @@ CH_FN chorus_status ch_await_slot_into(const struct ch_coll *c, enum ch_cell kin
 {
     const int is_posted =
         kind == CH_CELL_simple && ch_is_lent(c, bytes) && !ch_is_mapped(c, peer) &&
-        ch_link_receive(c->remotes[peer].link, ch_next_incoming(c, kind, peer, bytes).memory,
-                        dst, bytes);
+        ch_link_post_receive(c->remotes[peer].link,
+                             ch_next_incoming(c, kind, peer, bytes).memory, dst, bytes);
     const chorus_status st = ch_await_slot_from(c, kind, peer, bytes, slot);
 
-    if (is_posted && ch_link_received(c->remotes[peer].link)) slot->memory = dst;
+    if (is_posted && ch_link_end_receive(c->remotes[peer].link)) slot->memory = dst;
     return st;
 }
 
@@ -332,15 +332,15 @@ CH_FN size_t ch_relay_bytes(const struct ch_coll *c)
     return CH_LEGS * c->layout->chunk_bytes[CH_CELL_simple];
 }
 
-struct ch_half {
+struct ch_leg {
     size_t first, bytes; /* no bytes: there is no such leg */
 };
 
 /* Leg 0 or 1 of `bytes` (0 to ch_relay_bytes). */
-CH_FN struct ch_half ch_half_of(const struct ch_coll *c, size_t bytes, uint32_t leg)
+CH_FN struct ch_leg ch_leg_of(const struct ch_coll *c, size_t bytes, uint32_t leg)
 {
     const size_t chunk = c->layout->chunk_bytes[CH_CELL_simple];
-    struct ch_half l;
+    struct ch_leg l;
 
     l.first = leg * chunk;
     l.bytes = bytes > l.first ? ch_min(chunk, bytes - l.first) : 0;

@@ -123,7 +123,7 @@ CH_MUST_CHECK chorus_status ch_ofi_register(struct ch_endpoint *ep, const void *
                                             size_t bytes, uint64_t access,
                                             struct fid_mr **mr_out);
 /* Close the endpoint, and with it all operations in flight; all peers count as failed. */
-void ch_ofi_end(struct ch_endpoint *ep);
+void ch_ofi_close_endpoint(struct ch_endpoint *ep);
 /* Note that the peer can no longer be reached; progress returns the first failure. error: of
  * libfabric, positive. */
 void ch_ofi_fail(struct ch_endpoint *ep, uint32_t pe, int error, const char *what);
@@ -156,7 +156,7 @@ void ch_ofi_step(struct ch_endpoint *ep);
 /* Free the operation of a transfer that is over, or was not begun. */
 void ch_ofi_release(struct ch_endpoint *ep, struct ch_ofi_op *op);
 /* Post the buffer of op to receive a message. */
-void ch_ofi_receive(struct ch_endpoint *ep, struct ch_ofi_op *op);
+void ch_ofi_post_receive(struct ch_endpoint *ep, struct ch_ofi_op *op);
 
 /* Load libfabric's functions. ERR_UNSUPPORTED: it is not installed. */
 CH_MUST_CHECK chorus_status ch_ofi_load(void);

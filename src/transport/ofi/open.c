@@ -330,12 +330,12 @@ static chorus_status make_buffers(struct ch_endpoint *ep)
         if (i >= MESSAGES) op->kind = CH_OFI_BULK;
         if (op->kind == CH_OFI_SEND) push_op(&ep->free_sends, op);
         if (op->kind == CH_OFI_BULK) push_op(&ep->free_bulks, op);
-        if (op->kind == CH_OFI_RECEIVE) ch_ofi_receive(ep, op);
+        if (op->kind == CH_OFI_RECEIVE) ch_ofi_post_receive(ep, op);
     }
     return ep->status;
 }
 
-void ch_ofi_end(struct ch_endpoint *ep)
+void ch_ofi_close_endpoint(struct ch_endpoint *ep)
 {
     if (ep->endpoint != NULL) (void)fi_close(&ep->endpoint->fid);
     ep->endpoint = NULL;
@@ -365,7 +365,7 @@ static void ofi_close(struct ch_endpoint *ep)
         ch_ofi_step(ep);
     sodium_memzero(ep->terms.secret, sizeof(ep->terms.secret));
     if (is_reading(ep)) return; /* see make_copy: everything is kept, since it would crash */
-    ch_ofi_end(ep);
+    ch_ofi_close_endpoint(ep);
     for (size_t i = 0; i < ep->parts.n; i++)
         (void)fi_close(&((struct fid_mr *)ep->parts.all[i].handle)->fid);
     if (ep->buffers_mr != NULL) (void)fi_close(&ep->buffers_mr->fid);

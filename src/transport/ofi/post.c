@@ -410,5 +410,5 @@ void ch_ofi_abandon(struct ch_endpoint *ep, uint32_t pe)
     ch_ofi_fail(ep, pe, FI_ETIMEDOUT, CH_LINK_ABANDONED);
     for (uint32_t i = 0; i < CH_OFI_OPS; i++)
         if (ep->ops[i].pe == pe) ep->ops[i].dst = NULL;
-    if (!ep->is_software && ep->peers[pe].bulks != 0) ch_ofi_end(ep);
+    if (!ep->is_software && ep->peers[pe].bulks != 0) ch_ofi_close_endpoint(ep);
 }

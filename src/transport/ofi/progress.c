@@ -8,7 +8,7 @@
 
 enum { COMPLETIONS = 16 };
 
-void ch_ofi_receive(struct ch_endpoint *ep, struct ch_ofi_op *op)
+void ch_ofi_post_receive(struct ch_endpoint *ep, struct ch_ofi_op *op)
 {
     ssize_t error = -FI_EAGAIN;
 
@@ -42,11 +42,11 @@ static size_t serve_frame(struct ch_endpoint *ep, uint32_t from, const char *at,
         ch_put_bytes((void *)(uintptr_t)head.there, body, head.value);
         return sizeof(head) + head.value;
     case CH_FRAME_WORD:
-        return ch_frame_word(&ep->parts, &head) ? sizeof(head) : 0;
+        return ch_frame_execute_word(&ep->parts, &head) ? sizeof(head) : 0;
     case CH_FRAME_AMO:
         if (bytes < sizeof(operands)) return 0;
         memcpy(&operands, at, sizeof(operands));
-        if (!ch_frame_amo(&ep->parts, &head, &operands, &before)) return 0;
+        if (!ch_frame_execute_amo(&ep->parts, &head, &operands, &before)) return 0;
         reply.value = sizeof(before);
         if (head.wants_reply && !ch_ofi_append(peer, &reply, &before, sizeof(before), true))
             return 0;
@@ -111,7 +111,7 @@ static void handle_completion(struct ch_endpoint *ep, struct ch_ofi_op *op, size
     ep->has_moved = true;
     if (op->kind == CH_OFI_RECEIVE) {
         serve_message(ep, op->buffer, bytes);
-        ch_ofi_receive(ep, op);
+        ch_ofi_post_receive(ep, op);
     } else if (op->kind == CH_OFI_SEND) {
         ep->n_sends--;
         op->next = ep->free_sends;
@@ -137,7 +137,7 @@ static void handle_failed_completion(struct ch_endpoint *ep)
     if (entry.err == FI_ECANCELED && (op->kind != CH_OFI_BULK || !ep->peers[op->pe].has_failed))
         return;
     if (op->kind == CH_OFI_RECEIVE) { /* a message of an unknown sender that is too long */
-        ch_ofi_receive(ep, op);
+        ch_ofi_post_receive(ep, op);
         return;
     }
     ch_ofi_fail(ep, op->pe, entry.err,

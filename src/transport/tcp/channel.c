@@ -57,7 +57,7 @@ static uint32_t limit_by_descriptors(const struct ch_endpoint *ep, uint32_t coun
     return half / n_far > 1 ? (uint32_t)(half / n_far - 1) : 0;
 }
 
-uint32_t ch_tcp_channels_choose(const struct ch_endpoint *ep)
+uint32_t ch_tcp_channels_choose_count(const struct ch_endpoint *ep)
 {
     const uint32_t asked = (uint32_t)ep->terms.options->connections;
     uint32_t count = ep->terms.free_cores;
@@ -75,7 +75,7 @@ static size_t bytes_of_other_parts(size_t bytes, uint32_t parts)
     return bytes / parts / PART_UNIT * PART_UNIT;
 }
 
-size_t ch_tcp_first_part(size_t bytes, uint32_t parts)
+size_t ch_tcp_first_part_bytes(size_t bytes, uint32_t parts)
 {
     return bytes - bytes_of_other_parts(bytes, parts) * (parts - 1);
 }
@@ -114,11 +114,11 @@ void ch_tcp_channels_wake(struct ch_endpoint *ep, const struct ch_tcp_link *link
     if (link->is_wide && bytes >= CH_TCP_STRIPE) (void)wake_servers(ep, link);
 }
 
-uint32_t ch_tcp_divide(struct ch_endpoint *ep, struct ch_tcp_link *link, const char *body,
-                       size_t bytes, size_t *first_out)
+uint32_t ch_tcp_divide_body(struct ch_endpoint *ep, struct ch_tcp_link *link, const char *body,
+                            size_t bytes, size_t *first_out)
 {
     const uint32_t parts = link->n_channels + 1;
-    const size_t first = ch_tcp_first_part(bytes, parts),
+    const size_t first = ch_tcp_first_part_bytes(bytes, parts),
                  each = bytes_of_other_parts(bytes, parts);
 
     if (!ch_tcp_may_divide(link, bytes, parts) || !has_room(link)) return 0;
@@ -142,7 +142,7 @@ void ch_tcp_channels_expect(struct ch_endpoint *ep, struct ch_tcp_link *link, ch
                             size_t bytes)
 {
     const uint32_t parts = link->n_channels + 1;
-    const size_t first = ch_tcp_first_part(bytes, parts),
+    const size_t first = ch_tcp_first_part_bytes(bytes, parts),
                  each = bytes_of_other_parts(bytes, parts);
 
     for (uint32_t i = 0; i < link->n_channels; i++) {
@@ -159,7 +159,7 @@ void ch_tcp_channels_redirect(struct ch_endpoint *ep, struct ch_tcp_link *link, 
                               size_t bytes)
 {
     const uint32_t parts = link->n_channels + 1;
-    const size_t first = ch_tcp_first_part(bytes, parts),
+    const size_t first = ch_tcp_first_part_bytes(bytes, parts),
                  each = bytes_of_other_parts(bytes, parts);
 
     for (uint32_t i = 0; i < link->n_channels; i++) {
@@ -173,7 +173,7 @@ void ch_tcp_channels_redirect(struct ch_endpoint *ep, struct ch_tcp_link *link, 
     }
 }
 
-bool ch_tcp_channels_received(const struct ch_tcp_link *link)
+bool ch_tcp_channels_have_received(const struct ch_tcp_link *link)
 {
     for (uint32_t i = 0; i < link->n_channels; i++)
         if (__atomic_load_n(&link->channels[i].in_first, __ATOMIC_ACQUIRE) !=
@@ -182,7 +182,7 @@ bool ch_tcp_channels_received(const struct ch_tcp_link *link)
     return true;
 }
 
-bool ch_tcp_channels_sent(const struct ch_tcp_link *link, uint64_t count)
+bool ch_tcp_channels_have_sent(const struct ch_tcp_link *link, uint64_t count)
 {
     for (uint32_t i = 0; link->is_wide && i < link->n_channels; i++)
         if (__atomic_load_n(&link->channels[i].out_first, __ATOMIC_ACQUIRE) < count)
@@ -220,8 +220,8 @@ void ch_tcp_channels_check(struct ch_endpoint *ep)
     }
 }
 
-bool ch_tcp_channels_silent(const struct ch_endpoint *ep, struct ch_tcp_link *link,
-                            uint64_t now_ns)
+bool ch_tcp_channels_are_silent(const struct ch_endpoint *ep, struct ch_tcp_link *link,
+                                uint64_t now_ns)
 {
     for (uint32_t i = 0; link->is_wide && i < link->n_channels; i++)
         if (ch_tcp_is_silent(ep, link->channels[i].fd, &link->channels[i].silent_at_ns, now_ns))
@@ -369,7 +369,7 @@ static bool check_connected(struct ch_endpoint *ep, struct ch_tcp_link *link, ui
     int is_now;
 
     if (call->is_connected) return true;
-    is_now = ch_tcp_call_connected(call);
+    is_now = ch_tcp_call_check_connected(call);
     if (is_now < 0) give_up_channels(ep, link, strerror(errno));
     if (is_now <= 0) return false;
     ch_tcp_watch(ep, call->fd, watch_word(link, i), EPOLLOUT, EPOLLIN);
@@ -437,7 +437,7 @@ void ch_tcp_widen_step(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_
     }
 }
 
-void ch_tcp_widen_check(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64_t now_ns)
+void ch_tcp_widen_end_late(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64_t now_ns)
 {
     for (uint32_t i = 0; link->is_widening && i < link->n_channels; i++) {
         const struct ch_tcp_call *call = &link->channels[i].call;

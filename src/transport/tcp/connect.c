@@ -132,7 +132,7 @@ void ch_tcp_call_begin(struct ch_tcp_call *call, int fd, uint64_t time_ns)
     call->n_in = 0;
 }
 
-int ch_tcp_call_connected(struct ch_tcp_call *call)
+int ch_tcp_call_check_connected(struct ch_tcp_call *call)
 {
     struct sockaddr_storage peer;
     socklen_t peer_bytes = sizeof(peer), bytes = sizeof(int);
@@ -294,7 +294,7 @@ static bool check_connected(struct ch_endpoint *ep, struct ch_tcp_link *link)
     int is_now;
 
     if (call->is_connected) return true;
-    is_now = ch_tcp_call_connected(call);
+    is_now = ch_tcp_call_check_connected(call);
     if (is_now < 0) dial_next_address(ep, link, strerror(errno));
     if (is_now <= 0) return false;
     call->deadline_ns = timeout == 0 ? CH_TCP_NEVER : ch_clock_ns() + timeout;
@@ -528,7 +528,7 @@ void ch_tcp_accepted_step(struct ch_endpoint *ep, struct ch_tcp_call *call)
         deny_accepted(ep, call);
 }
 
-void ch_tcp_calls_check(struct ch_endpoint *ep, uint64_t now_ns)
+void ch_tcp_calls_end_late(struct ch_endpoint *ep, uint64_t now_ns)
 {
     for (uint32_t i = 0; i < CH_TCP_ACCEPTED; i++)
         if (ep->accepted[i].fd >= 0 && now_ns > ep->accepted[i].deadline_ns)
@@ -536,7 +536,7 @@ void ch_tcp_calls_check(struct ch_endpoint *ep, uint64_t now_ns)
     for (uint32_t pe = 0; ep->n_calls > 0 && pe < ep->terms.n; pe++) {
         struct ch_tcp_link *link = ep->links[pe];
 
-        if (link != NULL) ch_tcp_widen_check(ep, link, now_ns);
+        if (link != NULL) ch_tcp_widen_end_late(ep, link, now_ns);
         if (link == NULL || now_ns <= link->dial.deadline_ns) continue;
         /* This PE itself may have been stopped for this time, and the answer may have
          * arrived. */

@@ -96,7 +96,7 @@ void ch_tcp_slot_set_body(struct ch_endpoint *ep, struct ch_tcp_link *link,
 {
     slot->body = body;
     slot->body_bytes = bytes;
-    slot->head.parts = ch_tcp_divide(ep, link, body, bytes, &slot->body_bytes);
+    slot->head.parts = ch_tcp_divide_body(ep, link, body, bytes, &slot->body_bytes);
 }
 
 /* ---- sending ---- */
@@ -348,7 +348,7 @@ static bool is_sent(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t c
     request_reply_early(ep, link);
     ch_tcp_flush(ep, link);
     return link->sent >= link->ctx_borrowed[count] &&
-           ch_tcp_channels_sent(link, link->ctx_divided[count]);
+           ch_tcp_channels_have_sent(link, link->ctx_divided[count]);
 }
 
 /* Has what ctx posted on the link taken effect? If not, requests a reply, unless one is
@@ -360,10 +360,10 @@ static bool is_done(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t c
 
     note_quiet_pattern(link, last);
     /* A thread may still have to count a part that the peer has received. */
-    if (link->done >= last) return ch_tcp_channels_sent(link, link->ctx_divided[count]);
+    if (link->done >= last) return ch_tcp_channels_have_sent(link, link->ctx_divided[count]);
     if (link->asked < last && !is_pending_full(link) && !request_reply(ep, link)) return false;
     ch_tcp_flush(ep, link);
-    return link->done >= last && ch_tcp_channels_sent(link, link->ctx_divided[count]);
+    return link->done >= last && ch_tcp_channels_have_sent(link, link->ctx_divided[count]);
 }
 
 typedef bool (*is_over_fn)(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t ctx);
@@ -398,7 +398,7 @@ static bool uses_memory(const struct ch_tcp_link *link)
     for (uint32_t i = 0; i < CH_TCP_CTXS; i++)
         if (link->ctx_borrowed[i] > link->sent ||
             (link->ctx_borrowed[i] > link->done &&
-             !ch_tcp_channels_sent(link, link->ctx_divided[i])))
+             !ch_tcp_channels_have_sent(link, link->ctx_divided[i])))
             return true;
     for (uint64_t i = link->first_pending; i != link->end_pending; i++)
         if (link->pending[i % CH_TCP_PENDING].bytes != 0) return true;

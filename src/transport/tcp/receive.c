@@ -43,7 +43,7 @@ bool ch_tcp_post_receive(struct ch_endpoint *ep, uint32_t pe, void *slot, void *
 
 /* A wait that fails may end the receive while the body arrives: the rest is stored in the
  * slot. */
-bool ch_tcp_received(struct ch_endpoint *ep, uint32_t pe)
+bool ch_tcp_end_receive(struct ch_endpoint *ep, uint32_t pe)
 {
     struct ch_tcp_link *link = ep->links[pe];
     const struct ch_tcp_wanted wanted = link->wanted;
@@ -72,7 +72,7 @@ static bool is_wanted(const struct ch_tcp_link *link, const struct ch_frame *hea
 /* Returns the bytes of the wanted body that follow its head; parts: of the body, 0 if whole. */
 static size_t first_part_bytes(const struct ch_tcp_link *link, uint32_t parts)
 {
-    return parts != 0 ? ch_tcp_first_part(link->wanted.bytes, parts) : link->wanted.bytes;
+    return parts != 0 ? ch_tcp_first_part_bytes(link->wanted.bytes, parts) : link->wanted.bytes;
 }
 
 /* Returns how many bytes to read directly to the destination of a posted receive, although the
@@ -180,7 +180,7 @@ static void finish_body(struct ch_tcp_link *link)
 
 bool ch_tcp_waits_for_channels(const struct ch_tcp_link *link)
 {
-    return link->is_divided && link->left == 0 && !ch_tcp_channels_received(link);
+    return link->is_divided && link->left == 0 && !ch_tcp_channels_have_received(link);
 }
 
 /* Is the body of the last frame incomplete? If only channels were missing, and have received
@@ -198,7 +198,7 @@ static enum step take_body(struct ch_endpoint *ep, struct ch_tcp_link *link,
                            const struct ch_frame *head, void *dst)
 {
     const size_t bytes =
-        head->parts != 0 ? ch_tcp_first_part(head->value, head->parts) : head->value;
+        head->parts != 0 ? ch_tcp_first_part_bytes(head->value, head->parts) : head->value;
     const char *const body = link->in + link->lo + sizeof(struct ch_frame);
     const size_t here = buffered_bytes(link) - sizeof(struct ch_frame);
     uint64_t small[CH_TCP_SMALL / sizeof(uint64_t)]; /* aligned */
@@ -241,7 +241,7 @@ static enum step serve_put(struct ch_endpoint *ep, struct ch_tcp_link *link,
 static enum step serve_word(struct ch_endpoint *ep, struct ch_tcp_link *link,
                             const struct ch_frame *head)
 {
-    if (!ch_frame_word(&ep->parts, head)) return fail_bad_place(ep, link, head);
+    if (!ch_frame_execute_word(&ep->parts, head)) return fail_bad_place(ep, link, head);
     link->lo += sizeof(*head);
     return DONE;
 }
@@ -283,7 +283,7 @@ static enum step serve_amo(struct ch_endpoint *ep, struct ch_tcp_link *link,
 
     if (buffered_bytes(link) < sizeof(*head) + sizeof(operands)) return INCOMPLETE;
     memcpy(&operands, link->in + link->lo + sizeof(*head), sizeof(operands));
-    if (!ch_frame_amo(&ep->parts, head, &operands, &fetched))
+    if (!ch_frame_execute_amo(&ep->parts, head, &operands, &fetched))
         return fail_bad_place(ep, link, head);
     link->lo += sizeof(*head) + sizeof(operands);
     if (!head->wants_reply) return DONE;

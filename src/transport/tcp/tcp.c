@@ -195,7 +195,7 @@ static chorus_status allocate_members(struct ch_endpoint *ep)
 /* Are there bytes, of the link or its channels, that the kernel has not taken yet? */
 static bool is_sending(const struct ch_tcp_link *link)
 {
-    return link->first != link->end || !ch_tcp_channels_sent(link, link->n_divided);
+    return link->first != link->end || !ch_tcp_channels_have_sent(link, link->n_divided);
 }
 
 /* Inform the peer that this end of the connection is no failure, and read what it has sent:
@@ -257,7 +257,7 @@ static chorus_status tcp_open(const struct ch_link_terms *terms, struct ch_endpo
     CH_TRY_GOTO(st, ch_tcp_addresses_find(terms->options->net, terms->listen, ep->addresses),
                 out_close);
     CH_TRY_GOTO(st, ch_tcp_listen(ep, &ep->addresses->card.port), out_close);
-    ep->addresses->card.channels = (uint16_t)ch_tcp_channels_choose(ep);
+    ep->addresses->card.channels = (uint16_t)ch_tcp_channels_choose_count(ep);
     *ep_out = ep;
     return CHORUS_OK;
 
@@ -343,13 +343,13 @@ static void check_links(struct ch_endpoint *ep)
 
     if (now - ep->checked_ns < CHECK_NS) return;
     ep->checked_ns = now;
-    ch_tcp_calls_check(ep, now);
+    ch_tcp_calls_end_late(ep, now);
     ch_tcp_reserve_spare(ep);
     for (uint32_t i = ep->n_up; i-- > 0;) {
         struct ch_tcp_link *link = ep->links[ep->up[i]];
 
         if (ch_tcp_is_silent(ep, link->fd, &link->silent_at_ns, now) ||
-            ch_tcp_channels_silent(ep, link, now))
+            ch_tcp_channels_are_silent(ep, link, now))
             ch_tcp_fail(ep, link, CHORUS_ERR_ABORTED,
                         "its host no longer answers; is the link down?");
     }
@@ -515,7 +515,7 @@ const struct ch_link_ops ch_link_tcp = {
     .get = ch_tcp_get,
     .amo = ch_tcp_amo,
     .receive = ch_tcp_post_receive,
-    .received = ch_tcp_received,
+    .received = ch_tcp_end_receive,
     .is_sent = ch_tcp_is_sent,
     .is_done = ch_tcp_is_done,
     .abandon = ch_tcp_abandon,

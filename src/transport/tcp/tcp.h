@@ -71,7 +71,7 @@ struct ch_tcp_nonce {
 struct ch_tcp_challenge {
     char magic[8];
     uint32_t version;
-    uint32_t order; /* CH_TCP_ORDER in the byte order of its sender */
+    uint32_t order; /* ORDER of address.c in the byte order of its sender */
     struct ch_tcp_nonce nonce;
 };
 
@@ -409,14 +409,14 @@ void ch_tcp_accepted_step(struct ch_endpoint *ep, struct ch_tcp_call *call);
 /* Continue the handshake of a link that is connecting, and is readable or has connected. */
 void ch_tcp_dial_step(struct ch_endpoint *ep, struct ch_tcp_link *link);
 /* End connections, accepted or connecting, whose handshake has exceeded its time limit. */
-void ch_tcp_calls_check(struct ch_endpoint *ep, uint64_t now_ns);
+void ch_tcp_calls_end_late(struct ch_endpoint *ep, uint64_t now_ns);
 /* Begin a handshake on the socket, which must end within time_ns. */
 void ch_tcp_call_begin(struct ch_tcp_call *call, int fd, uint64_t time_ns);
 /* Close the socket, if there is one. */
 void ch_tcp_call_end(struct ch_tcp_call *call);
 /* Has TCP connected? 1: yes, and call->is_connected is set. 0: not yet. -1: it has failed,
  * errno is the reason. */
-int ch_tcp_call_connected(struct ch_tcp_call *call);
+int ch_tcp_call_check_connected(struct ch_tcp_call *call);
 /* Read a handshake message of `bytes` into call->in. 1: it is complete. 0: not yet. -1: it will
  * not be, errno is the reason (0: the connection was closed). */
 int ch_tcp_call_read(struct ch_tcp_call *call, size_t bytes);
@@ -430,12 +430,12 @@ int ch_tcp_connect_to(struct ch_endpoint *ep, const struct ch_tcp_address *addre
 /* ---- channel.c ---- */
 
 /* Returns the number of channels that this PE can serve for each peer. */
-uint32_t ch_tcp_channels_choose(const struct ch_endpoint *ep);
+uint32_t ch_tcp_channels_choose_count(const struct ch_endpoint *ep);
 /* Divide a body into parts, and give all but the first to the channels. Returns the number of
  * parts and sets the bytes of the first; 0: the body is sent as a whole. One that takes less
  * time as a whole than threads need to wake up only wakes those that sleep. */
-uint32_t ch_tcp_divide(struct ch_endpoint *ep, struct ch_tcp_link *link, const char *body,
-                       size_t bytes, size_t *first_out);
+uint32_t ch_tcp_divide_body(struct ch_endpoint *ep, struct ch_tcp_link *link, const char *body,
+                            size_t bytes, size_t *first_out);
 /* Wake the threads of a link's channels, since a long body that arrives as a whole may be
  * followed by one that is divided. */
 void ch_tcp_channels_wake(struct ch_endpoint *ep, const struct ch_tcp_link *link,
@@ -443,7 +443,7 @@ void ch_tcp_channels_wake(struct ch_endpoint *ep, const struct ch_tcp_link *link
 /* May a peer have divided a body of these bytes into so many parts? */
 bool ch_tcp_may_divide(const struct ch_tcp_link *link, uint64_t bytes, uint32_t parts);
 /* Returns the bytes of the first part of a body, which is sent on the link itself. */
-size_t ch_tcp_first_part(size_t bytes, uint32_t parts);
+size_t ch_tcp_first_part_bytes(size_t bytes, uint32_t parts);
 /* Let the channels receive all parts but the first of a body of `bytes`, which goes to dst. */
 void ch_tcp_channels_expect(struct ch_endpoint *ep, struct ch_tcp_link *link, char *dst,
                             size_t bytes);
@@ -452,14 +452,14 @@ void ch_tcp_channels_expect(struct ch_endpoint *ep, struct ch_tcp_link *link, ch
 void ch_tcp_channels_redirect(struct ch_endpoint *ep, struct ch_tcp_link *link, char *dst,
                               size_t bytes);
 /* Have the channels received all parts that they expect? */
-bool ch_tcp_channels_received(const struct ch_tcp_link *link);
+bool ch_tcp_channels_have_received(const struct ch_tcp_link *link);
 /* Have the channels passed their parts of the first `count` divided bodies to the kernel? */
-bool ch_tcp_channels_sent(const struct ch_tcp_link *link, uint64_t count);
+bool ch_tcp_channels_have_sent(const struct ch_tcp_link *link, uint64_t count);
 /* Note what the threads of channels have done, and fail links whose channels have failed. */
 void ch_tcp_channels_check(struct ch_endpoint *ep);
 /* Has the peer's host stopped answering on a channel of the link? See ch_tcp_is_silent. */
-bool ch_tcp_channels_silent(const struct ch_endpoint *ep, struct ch_tcp_link *link,
-                            uint64_t now_ns);
+bool ch_tcp_channels_are_silent(const struct ch_endpoint *ep, struct ch_tcp_link *link,
+                                uint64_t now_ns);
 /* Close the channels of a link, which then never has others. */
 void ch_tcp_channels_end(struct ch_endpoint *ep, struct ch_tcp_link *link);
 /* End the threads of all channels. */
@@ -472,7 +472,7 @@ void ch_tcp_widen_begin(struct ch_endpoint *ep, struct ch_tcp_link *link);
 /* Continue the handshake of a connecting channel that is readable or has connected. */
 void ch_tcp_widen_step(struct ch_endpoint *ep, struct ch_tcp_link *link, uint32_t channel);
 /* Give up channels of the link whose handshake has exceeded its time limit. */
-void ch_tcp_widen_check(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64_t now_ns);
+void ch_tcp_widen_end_late(struct ch_endpoint *ep, struct ch_tcp_link *link, uint64_t now_ns);
 /* Returns the answer to a hello for a channel, whose MAC is valid. */
 enum ch_tcp_verdict ch_tcp_widen_judge(struct ch_endpoint *ep,
                                        const struct ch_tcp_hello *hello);
@@ -531,6 +531,6 @@ bool ch_tcp_waits_for_channels(const struct ch_tcp_link *link);
 /* The operations of struct ch_link_ops for posted receives. */
 bool ch_tcp_post_receive(struct ch_endpoint *ep, uint32_t pe, void *slot, void *dst,
                          size_t bytes);
-bool ch_tcp_received(struct ch_endpoint *ep, uint32_t pe);
+bool ch_tcp_end_receive(struct ch_endpoint *ep, uint32_t pe);
 
 #endif /* CH_TCP_H */

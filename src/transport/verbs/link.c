@@ -43,8 +43,8 @@ enum {
 
 _Static_assert(sizeof(struct ch_verbs_call) + GRH_BYTES <= CH_VERBS_CALL_BYTES, "call");
 
-struct ibv_qp *ch_verbs_qp(const struct ch_endpoint *ep, uint32_t inline_bytes,
-                           uint32_t *inline_bytes_out)
+struct ibv_qp *ch_verbs_create_qp(const struct ch_endpoint *ep, uint32_t inline_bytes,
+                                  uint32_t *inline_bytes_out)
 {
     struct ibv_qp_init_attr init = {.send_cq = ep->cq,
                                     .recv_cq = ep->cq,
@@ -172,7 +172,7 @@ void ch_verbs_post_call_receive(struct ch_endpoint *ep, uint32_t i)
                       strerror(error));
 }
 
-chorus_status ch_verbs_make_calls(struct ch_endpoint *ep)
+chorus_status ch_verbs_make_call_qp(struct ch_endpoint *ep)
 {
     struct ibv_qp_init_attr init = {.send_cq = ep->cq,
                                     .recv_cq = ep->cq,
@@ -203,7 +203,7 @@ chorus_status ch_verbs_make_calls(struct ch_endpoint *ep)
     return ep->failed == CHORUS_OK ? CHORUS_OK : CH_FAIL(ep->failed, "%s", ep->why);
 }
 
-void ch_verbs_call_peer(struct ch_endpoint *ep, struct ch_verbs_link *link)
+void ch_verbs_send_call(struct ch_endpoint *ep, struct ch_verbs_link *link)
 {
     struct ch_verbs_call *call = (struct ch_verbs_call *)(void *)ch_verbs_sent_at(
         ep, (uint32_t)(ep->calls_sent % CALLS_SENT));
@@ -269,7 +269,7 @@ void ch_verbs_handle_call(struct ch_endpoint *ep, const struct ch_verbs_call *ca
     }
     if (call->qpn != link->peer_qpn) return;
     if (call->connected) ch_verbs_set_up(ep, link);
-    if (!call->up) ch_verbs_call_peer(ep, link);
+    if (!call->up) ch_verbs_send_call(ep, link);
 }
 
 void ch_verbs_repeat_calls(struct ch_endpoint *ep)
@@ -283,7 +283,7 @@ void ch_verbs_repeat_calls(struct ch_endpoint *ep)
         if (limit != 0 && now - link->since_ns > limit)
             ch_verbs_fail(ep, link, CHORUS_ERR_TIMEOUT, "it does not answer; is it stopped?");
         else if (now >= link->call_ns)
-            ch_verbs_call_peer(ep, link);
+            ch_verbs_send_call(ep, link);
     }
 }
 
@@ -299,7 +299,7 @@ void ch_verbs_hold_op(struct ch_endpoint *ep, struct ch_verbs_link *link,
     if (link->n_held > 1) return;
     ep->n_calling++;
     link->since_ns = ch_clock_ns();
-    ch_verbs_call_peer(ep, link);
+    ch_verbs_send_call(ep, link);
 }
 
 void ch_verbs_set_up(struct ch_endpoint *ep, struct ch_verbs_link *link)
@@ -368,7 +368,7 @@ struct ch_verbs_link *ch_verbs_link(struct ch_endpoint *ep, uint32_t ctx, uint32
     link->psn &= PSN_MASK;
     ep->links[ep->n_links++] = link;
     ep->by_ctx[ctx][pe] = link;
-    link->qp = ch_verbs_qp(ep, ep->inline_bytes, NULL);
+    link->qp = ch_verbs_create_qp(ep, ep->inline_bytes, NULL);
     if (link->qp == NULL)
         ch_verbs_fail(ep, link, CHORUS_ERR_SYSTEM, "queue pair %u cannot be created: %s",
                       link->index + 1, strerror(errno));

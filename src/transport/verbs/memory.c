@@ -15,7 +15,7 @@
 
 _Static_assert(sizeof(struct ch_verbs_card) <= CH_LINK_ADDRESS_BYTES, "card");
 
-chorus_status ch_verbs_refuse_memory(const struct ch_endpoint *ep, size_t bytes, int error)
+chorus_status ch_verbs_fail_registration(const struct ch_endpoint *ep, size_t bytes, int error)
 {
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
 
@@ -102,7 +102,7 @@ static chorus_status make_regions(const struct ch_endpoint *ep, void *base, size
         const int error = errno;
 
         free(regions);
-        return ch_verbs_refuse_memory(ep, bytes, error);
+        return ch_verbs_fail_registration(ep, bytes, error);
     }
     if (!ep->device.is_software)
         regions->relaxed =

@@ -31,7 +31,7 @@ void ch_verbs_fail(struct ch_endpoint *ep, struct ch_verbs_link *link, chorus_st
         link->sent = link->made;
         link->stage = CH_VERBS_FAILED;
         if (link->is_connected)
-            ch_verbs_call_peer(ep, link); /* the peer may wait for this PE */
+            ch_verbs_send_call(ep, link); /* the peer may wait for this PE */
     }
     if (ep->failed != CHORUS_OK) return;
     ep->failed = code;

@@ -232,7 +232,7 @@ void ch_verbs_link_free(struct ch_verbs_link *link);
 void ch_verbs_handle_call(struct ch_endpoint *ep, const struct ch_verbs_call *call);
 /* Send a connection request for the link; it is dropped if there is no room, as datagrams may
  * be lost anyway. */
-void ch_verbs_call_peer(struct ch_endpoint *ep, struct ch_verbs_link *link);
+void ch_verbs_send_call(struct ch_endpoint *ep, struct ch_verbs_link *link);
 /* Repeat the request for each link with waiting operations, and fail those that wait too long.
  */
 void ch_verbs_repeat_calls(struct ch_endpoint *ep);
@@ -245,11 +245,11 @@ void ch_verbs_set_up(struct ch_endpoint *ep, struct ch_verbs_link *link);
 /* Post receive buffer i for connection requests. */
 void ch_verbs_post_call_receive(struct ch_endpoint *ep, uint32_t i);
 /* Create the queue pair for connection requests, with its receive buffers. */
-CH_MUST_CHECK chorus_status ch_verbs_make_calls(struct ch_endpoint *ep);
+CH_MUST_CHECK chorus_status ch_verbs_make_call_qp(struct ch_endpoint *ep);
 /* Create a queue pair that carries data, in its first state. *inline_bytes_out, which may be
  * null: bytes that it can send inline. Returns null: errno is the reason. */
-struct ibv_qp *ch_verbs_qp(const struct ch_endpoint *ep, uint32_t inline_bytes,
-                           uint32_t *inline_bytes_out);
+struct ibv_qp *ch_verbs_create_qp(const struct ch_endpoint *ep, uint32_t inline_bytes,
+                                  uint32_t *inline_bytes_out);
 
 /* --- post.c --- */
 /* Post an operation, or queue it until the link is up. */
@@ -268,8 +268,8 @@ void ch_verbs_send_answers(struct ch_endpoint *ep, struct ch_verbs_link *link);
 
 /* --- memory.c --- */
 /* Fail with the message that `bytes` cannot be registered; error: the errno. */
-CH_MUST_CHECK chorus_status ch_verbs_refuse_memory(const struct ch_endpoint *ep, size_t bytes,
-                                                   int error);
+CH_MUST_CHECK chorus_status ch_verbs_fail_registration(const struct ch_endpoint *ep,
+                                                       size_t bytes, int error);
 /* The operations of struct ch_link_ops. */
 void ch_verbs_card(const struct ch_endpoint *ep, char card_out[CH_LINK_ADDRESS_BYTES]);
 chorus_status ch_verbs_meet(struct ch_endpoint *ep, const char (*cards)[CH_LINK_ADDRESS_BYTES]);

@@ -62,7 +62,7 @@ static chorus_status make_pool(struct ch_endpoint *ep)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the buffers of verbs");
     }
     ep->pool_mr = ibv_reg_mr(ep->pd, ep->pool, POOL_BYTES, IBV_ACCESS_LOCAL_WRITE);
-    if (ep->pool_mr == NULL) return ch_verbs_refuse_memory(ep, POOL_BYTES, errno);
+    if (ep->pool_mr == NULL) return ch_verbs_fail_registration(ep, POOL_BYTES, errno);
     for (uint32_t i = 0; i < CH_VERBS_PIECES; i++)
         ep->free_pieces[i] = ep->pool + PIECES_AT + i * CH_VERBS_PIECE_BYTES;
     ep->n_free_pieces = CH_VERBS_PIECES;
@@ -91,15 +91,16 @@ static chorus_status make_queues(struct ch_endpoint *ep)
     if (ep->srq == NULL) return fail_to_create(ep, "shared receive queue");
     for (uint32_t i = 0; i < CH_VERBS_MAILS && ep->failed == CHORUS_OK; i++)
         ch_verbs_post_mail_receive(ep, i);
-    return ch_verbs_make_calls(ep);
+    return ch_verbs_make_call_qp(ep);
 }
 
 /* Create a queue pair to find the properties of those of links. */
 static chorus_status try_queue_pair(struct ch_endpoint *ep)
 {
-    struct ibv_qp *qp = ch_verbs_qp(ep, INLINE_BYTES, &ep->inline_bytes);
+    struct ibv_qp *qp = ch_verbs_create_qp(ep, INLINE_BYTES, &ep->inline_bytes);
 
-    if (qp == NULL) qp = ch_verbs_qp(ep, sizeof(struct ch_verbs_mail), &ep->inline_bytes);
+    if (qp == NULL)
+        qp = ch_verbs_create_qp(ep, sizeof(struct ch_verbs_mail), &ep->inline_bytes);
     if (qp == NULL) return fail_to_create(ep, "queue pair of the kind that Chorus needs");
     /* Does a CPU that polls memory see the writes of this queue pair in their order, if none of
      * them is under a relaxed key? libibverbs reports it, if it is not too old (meson.build).
