@@ -156,7 +156,7 @@ static void take_batch(const struct ch_coll *c, const struct ch_batch *b, struct
         ch_value_poll(m.kind, m.cells[i], &all[i], b);
     }
     ch_values_wait(c, m.kind, wanted, all, SOURCES, b, st);
-    ch_acc_add(c, &acc, 1, all, SOURCES, b);
+    ch_acc_combine(c, &acc, 1, all, SOURCES, b);
     ch_acc_to_value(c, v, &acc, b);
 }
 
@@ -322,7 +322,7 @@ static void combine_halves(chorus_type type, int op, uint16_t first)
         from[0][i] = (uint16_t)(first + i);
     for (int k = 0; k < 2; k++)
         ch_value_load(&v[k], (const char *)from[k], &b);
-    ch_acc_add(&c, &acc, 1, v, 2, &b);
+    ch_acc_combine(&c, &acc, 1, v, 2, &b);
     ch_acc_to_value(&c, &result, &acc, &b);
     ch_value_store((char *)to, &result, &b);
     for (int i = 0; i < HALVES; i++)

@@ -86,7 +86,7 @@ static uint64_t units_of_messages(uint32_t n, uint32_t k, uint64_t bytes, int by
     for (uint32_t span = 1; span < n; span *= k)
         for (uint32_t j = 1; j < k && (uint64_t)j * span < n; j++) {
             const uint64_t blocks =
-                by_digit ? ch_with_digit(n, k, span, j) : ch_gather_sent(n, span, j);
+                by_digit ? ch_count_with_digit(n, k, span, j) : ch_gather_sent(n, span, j);
 
             units += ch_divide_up(blocks * (bytes / 8), CH_MESSAGE_UNITS) * CH_MESSAGE_UNITS;
         }

@@ -19,7 +19,7 @@ chorus_status ch_refuse_pe(const struct ch_context *context, const char *functio
                    function, pe, context->boot->n - 1, context->boot->n);
 }
 
-chorus_status ch_refuse_bytes(const char *function, size_t count, size_t element_bytes)
+chorus_status ch_refuse_count(const char *function, size_t count, size_t element_bytes)
 {
     return CH_FAIL(CHORUS_ERR_ARG, "%s: %zu elements of %zu bytes exceed the address space",
                    function, count, element_bytes);

@@ -74,7 +74,7 @@ CH_MUST_CHECK chorus_status ch_guard_check_thread(const struct ch_context *conte
 /* Fail with ERR_ARG and the message of ch_check_pe, and of ch_check_count. */
 CH_COLD chorus_status ch_refuse_pe(const struct ch_context *context, const char *function,
                                    int pe);
-CH_COLD chorus_status ch_refuse_bytes(const char *function, size_t count, size_t element_bytes);
+CH_COLD chorus_status ch_refuse_count(const char *function, size_t count, size_t element_bytes);
 /* Do what ch_check_symmetric does, in all cases: memory of a team is symmetric, too, and with
  * CHORUS_CHECK=2 the bytes must be in one object. */
 CH_COLD chorus_status ch_check_symmetric_slow(const struct ch_context *context,
@@ -94,7 +94,7 @@ CH_MUST_CHECK static inline chorus_status
 ch_check_count(const char *function, size_t count, size_t element_bytes, size_t *bytes_out)
 {
     return __builtin_mul_overflow(count, element_bytes, bytes_out)
-               ? ch_refuse_bytes(function, count, element_bytes)
+               ? ch_refuse_count(function, count, element_bytes)
                : CHORUS_OK;
 }
 

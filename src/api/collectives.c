@@ -14,7 +14,7 @@ static inline void fill_call(struct ch_call *call, const char *function,
 }
 
 /* Make a blocking call; failures are not reported yet. */
-static chorus_status make_coll(const char *function, chorusx_call asked)
+static chorus_status perform_call(const char *function, chorusx_call asked)
 {
     struct ch_call call;
 
@@ -173,7 +173,7 @@ static void report_status(const char *function, chorus_status status)
 
 void chorus_sync_all(void)
 {
-    report_status(__func__, make_coll(__func__, barrier_call(CHORUS_TEAM_WORLD)));
+    report_status(__func__, perform_call(__func__, barrier_call(CHORUS_TEAM_WORLD)));
 }
 
 int chorus_barrier(chorus_team_t team)
@@ -189,7 +189,7 @@ void chorus_barrier_all(void)
     const int status = quiet_default_ctx(__func__);
 
     report_status(__func__, status == CHORUS_OK
-                                ? make_coll(__func__, barrier_call(CHORUS_TEAM_WORLD))
+                                ? perform_call(__func__, barrier_call(CHORUS_TEAM_WORLD))
                                 : status);
 }
 

@@ -289,10 +289,10 @@ void chorus_team_destroy(chorus_team_t team)
     ch_report(destroy_team(__func__, team));
 }
 
-/* Copy the list as unsigned numbers to *list_out, which the caller frees: negative numbers
- * become larger than any PE of the parent. */
-static chorus_status read_list(const char *function, chorus_team_t parent, const int pes[],
-                               int n, struct ch_context **context_out, uint32_t **list_out)
+/* Check `parent` and n, and copy `pes` as unsigned numbers to *list_out, which the caller
+ * frees: negative numbers become larger than any PE of the parent. */
+static chorus_status copy_pes(const char *function, chorus_team_t parent, const int pes[],
+                              int n, struct ch_context **context_out, uint32_t **list_out)
 {
     struct ch_team *from;
 
@@ -314,7 +314,7 @@ static chorus_status create_listed(const char *function, chorus_team_t parent, c
     chorus_status status;
 
     *new_team = CHORUS_TEAM_INVALID;
-    CH_TRY(read_list(function, parent, pes, n, &context, &list));
+    CH_TRY(copy_pes(function, parent, pes, n, &context, &list));
     status = create_team(context, function, parent, list, (uint32_t)n, 0, new_team);
     free(list);
     return status;
@@ -334,7 +334,7 @@ static chorus_status create_group(const char *function, chorus_team_t parent, co
     chorus_status status;
 
     *new_team = CHORUS_TEAM_INVALID;
-    CH_TRY(read_list(function, parent, pes, n, &context, &list));
+    CH_TRY(copy_pes(function, parent, pes, n, &context, &list));
     status = ch_team_create_group(context->teams, parent, list, (uint32_t)n, tag, new_team);
     free(list);
     return ch_error_prefix_if_failed(function, status);

@@ -196,9 +196,9 @@ CH_FN uint64_t ch_rails_broadcast_wire(const struct ch_nodes *h, uint64_t root, 
 
 /* --- reduce ------------------------------------------------------------------------------- */
 
-/* The number of messages that PE `pe` sends in a recursive exchange with radix k among n
- * PEs. */
-CH_FN uint64_t ch_exchange_sent(uint64_t n, uint64_t k, uint64_t pe)
+/* The number of messages that PE `pe` sends in a recursive exchange with radix k among n PEs,
+ * of which p take part; each of the others sends its vector to one of them. */
+CH_FN uint64_t ch_recursive_sends(uint64_t n, uint64_t k, uint64_t pe)
 {
     const uint64_t p = ch_exchange_pes(n, k), power = ch_power(n, k);
 
@@ -214,7 +214,7 @@ CH_FN uint64_t ch_leaders_wire(const struct ch_nodes *h, uint64_t k, uint64_t m)
     uint64_t most = h->most > 1 ? h->most : 0;
 
     for (uint32_t v = 0; v < h->count; v++)
-        most = ch_max(most, ch_node_pes(h, v) - 1 + ch_exchange_sent(h->count, k, v));
+        most = ch_max(most, ch_node_pes(h, v) - 1 + ch_recursive_sends(h->count, k, v));
     return most * m;
 }
 
@@ -241,7 +241,7 @@ CH_FN uint64_t ch_rails_wire(const struct ch_nodes *h, uint64_t k, uint64_t m, u
     uint64_t most = 0;
 
     for (uint32_t v = 0; v < h->count; v++)
-        most = ch_max(most, 2 * (ch_node_pes(h, v) - 1) + ch_exchange_sent(h->count, k, v));
+        most = ch_max(most, 2 * (ch_node_pes(h, v) - 1) + ch_recursive_sends(h->count, k, v));
     return most * ch_rail_bytes(h, m, e);
 }
 

@@ -15,8 +15,9 @@ CH_FN uint64_t ch_gather_sent(uint64_t n, uint64_t span, uint64_t j)
     return ch_min(span, n - j * span);
 }
 
-/* How many of the numbers 0 .. n-1 have the digit j in base k at the place of `span`. */
-CH_FN uint64_t ch_with_digit(uint64_t n, uint64_t k, uint64_t span, uint64_t j)
+/* How many of the numbers 0 .. n-1 have the digit j in base k at the place whose value is
+ * `span`, a power of k. */
+CH_FN uint64_t ch_count_with_digit(uint64_t n, uint64_t k, uint64_t span, uint64_t j)
 {
     const uint64_t rest = n % (span * k);
 
@@ -30,7 +31,7 @@ CH_FN uint64_t ch_digits(uint64_t n, uint64_t k)
     uint64_t digits = 0;
 
     for (uint64_t span = 1; span < n; span *= k)
-        digits += n - ch_with_digit(n, k, span, 0);
+        digits += n - ch_count_with_digit(n, k, span, 0);
     return digits;
 }
 

@@ -110,7 +110,7 @@ static int by_value(const void *a, const void *b)
 }
 
 /* Set the bounds in y of the pieces: those of all tiles, in order, each once. */
-static void sort_pieces(struct sweep *s)
+static void set_piece_bounds(struct sweep *s)
 {
     size_t n = 0;
 
@@ -211,7 +211,7 @@ static chorus_status make_lists(struct sweep *s)
         s->begins[i] = s->ends[i] = i;
     qsort_r(s->begins, s->n, sizeof(*s->begins), by_begin, (void *)(uintptr_t)s->tiles);
     qsort_r(s->ends, s->n, sizeof(*s->ends), by_end, (void *)(uintptr_t)s->tiles);
-    sort_pieces(s);
+    set_piece_bounds(s);
     s->nodes = calloc(4 * s->n_pieces, sizeof(*s->nodes));
     if (s->nodes == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory to check the rules of a table");

@@ -42,8 +42,9 @@ struct search {
 
 enum outcome { OUTCOME_NONE, OUTCOME_IN, OUTCOME_REDIRECT, OUTCOME_REFUSED };
 
-/* Returns the time in wait_ns, or the deadline of the search if that is earlier. */
-static uint64_t limit_by_deadline(const struct search *s, uint64_t wait_ns)
+/* Returns the point in time wait_ns from now, or the deadline of the search if that is earlier.
+ */
+static uint64_t deadline_after(const struct search *s, uint64_t wait_ns)
 {
     const uint64_t at = ch_clock_ns() + wait_ns;
 
@@ -94,7 +95,7 @@ static enum outcome shake_hands(struct search *s, uint32_t i, int fd)
     struct ch_tree_hello hello = {.to = s->to};
     struct ch_tree_challenge challenge;
 
-    if (!receive(fd, &challenge, sizeof(challenge), limit_by_deadline(s, ANSWER_NS))) {
+    if (!receive(fd, &challenge, sizeof(challenge), deadline_after(s, ANSWER_NS))) {
         note_reason(s, i, "accepts connections, but does not answer", "");
         return OUTCOME_NONE;
     }
@@ -105,7 +106,7 @@ static enum outcome shake_hands(struct search *s, uint32_t i, int fd)
     fill_hello(s->tree, &hello);
     ch_tree_hello_seal(&hello, secret, &challenge);
     if (send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) != (ssize_t)sizeof(hello) ||
-        !receive(fd, &s->answer, sizeof(s->answer), limit_by_deadline(s, ANSWER_NS))) {
+        !receive(fd, &s->answer, sizeof(s->answer), deadline_after(s, ANSWER_NS))) {
         note_reason(s, i, "ended the connection", "");
         return OUTCOME_NONE;
     }
@@ -133,7 +134,7 @@ static enum outcome try_all(struct search *s, int *fd_out)
         enum outcome outcome;
 
         if (ch_clock_ns() >= s->deadline_ns && s->why[0] != '\0') break;
-        fd = ch_tree_connect(&s->at[i], s->tree->terms.link_ns, limit_by_deadline(s, wait_ns));
+        fd = ch_tree_connect(&s->at[i], s->tree->terms.link_ns, deadline_after(s, wait_ns));
         if (fd < 0) {
             s->is_at_limit = errno == EMFILE || errno == ENFILE;
             note_reason(s, i, strerror(errno), s->is_at_limit ? "; " CH_LIMIT_ADVICE : "");

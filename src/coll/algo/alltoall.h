@@ -78,7 +78,7 @@ CH_FN void ch_forward_send(const struct ch_coll *c, const struct ch_forward *f,
                            struct ch_lanes g)
 {
     struct ch_blocks to = ch_blocks_to(c, cursor, ch_pe_after(c, j * span),
-                                       ch_with_digit(c->n, c->radix, span, j));
+                                       ch_count_with_digit(c->n, c->radix, span, j));
 
     for (uint32_t base = j * span; base < c->n; base += span * c->radix)
         for (uint32_t i = base; i < ch_min(base + span, c->n); i++)
@@ -94,7 +94,7 @@ CH_FN void ch_forward_recv(const struct ch_coll *c, struct ch_forward *f, uint32
                            uint32_t j, struct ch_lanes g, chorus_status *st)
 {
     struct ch_blocks from = ch_blocks_from(c, &f->cursor, ch_pe_after(c, c->n - j * span),
-                                           ch_with_digit(c->n, c->radix, span, j));
+                                           ch_count_with_digit(c->n, c->radix, span, j));
 
     for (uint32_t base = j * span; base < c->n; base += span * c->radix)
         for (uint32_t i = base; i < ch_min(base + span, c->n); i++)

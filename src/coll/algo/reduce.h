@@ -220,7 +220,7 @@ CH_FN void ch_two_shot_combine(const struct ch_coll *c, const struct ch_two_shot
         struct ch_accumulator acc;
 
         ch_combine_sources(c, CH_CELL_ll, &sources, c->n, ch_loads_ahead(c), &acc, &b, st);
-        ch_value_private(&v);
+        ch_value_use_scratch(&v);
         ch_acc_to_value(c, &v, &acc, &b);
         if (*st != CHORUS_OK) return;
         ch_two_shot_send(c, &v, &b, exchange + 1);
@@ -245,7 +245,7 @@ CH_FN void ch_two_shot_gather(const struct ch_coll *c, const struct ch_two_shot 
             const struct ch_batch data = ch_batch_clip(&b, ch_two_shot_slice_bytes(t, pe));
             struct ch_value v;
 
-            ch_value_private(&v);
+            ch_value_use_scratch(&v);
             ch_value_poll(CH_CELL_ll, slot.memory, &v, &b);
             ch_value_wait(c, CH_CELL_ll, pe, slot.memory, &v, &b, slot.flag, st);
             ch_value_store(dst, &v, &data);

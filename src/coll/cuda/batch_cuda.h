@@ -142,7 +142,8 @@ CH_FN void ch_batch_next(struct ch_batch *b)
     if (ch_is_ll(b->kind)) b->own = ch_message_piece(b);
 }
 
-/* Piece `u` of a batch; it has 0 bytes behind the span. */
+/* The place in the span of the u-th 16 bytes of a batch; bytes is 0 if it begins at the end of
+ * the span or after it. Batches of packets and of lines have one such place: u is ignored. */
 CH_FN struct ch_piece ch_piece_of(const struct ch_batch *b, int u)
 {
     const size_t begin = (b->piece + (size_t)u * b->width) * CH_PIECE_BYTES;
@@ -383,7 +384,7 @@ CH_FN void ch_value_stage(struct ch_value *v, char *at, const struct ch_batch *b
     (void)v, (void)at, (void)b; /* values are in registers */
 }
 
-CH_FN void ch_value_private(struct ch_value *v)
+CH_FN void ch_value_use_scratch(struct ch_value *v)
 {
     (void)v;
 }
@@ -741,9 +742,9 @@ CH_FN void ch_keep_words(const struct ch_coll *c, uint64_t word[2])
 
 /* Combine acc with the `left` values v, in their order, or with ch_loads_ahead of them if these
  * are fewer; acc begins with v[0] if is_first. */
-CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_accumulator *acc, int is_first,
-                      const struct ch_value v[CH_AHEAD], uint32_t left,
-                      const struct ch_batch *b)
+CH_FN void ch_acc_combine(const struct ch_coll *c, struct ch_accumulator *acc, int is_first,
+                          const struct ch_value v[CH_AHEAD], uint32_t left,
+                          const struct ch_batch *b)
 {
     if (ch_loads_ahead(c) == 1) left = 1;
 #pragma unroll

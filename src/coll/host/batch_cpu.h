@@ -137,7 +137,7 @@ CH_FN struct ch_batch ch_batch_clip(const struct ch_batch *b, size_t bytes)
 }
 
 /* The value will be filled in scratch, by ch_value_wait for example, and is not stored. */
-CH_FN void ch_value_private(struct ch_value *v)
+CH_FN void ch_value_use_scratch(struct ch_value *v)
 {
     v->data = v->scratch;
     v->plain = NULL;
@@ -159,7 +159,7 @@ CH_FN void ch_value_load_padded(struct ch_value *v, const char *at, size_t bytes
     if (data.bytes == b->bytes) return;
     if (v->data != v->scratch) memcpy(v->scratch, v->data, data.bytes);
     memset(v->scratch + data.bytes, 0, b->bytes - data.bytes);
-    ch_value_private(v);
+    ch_value_use_scratch(v);
 }
 
 CH_FN void ch_value_store(char *at, const struct ch_value *v, const struct ch_batch *b)
@@ -310,9 +310,9 @@ CH_FN size_t ch_batch_count(const struct ch_coll *c, const struct ch_batch *b)
 
 /* acc = acc op v[0], without acc if is_first. left: number of values to come, this one
  * included. */
-CH_FN void ch_acc_add(const struct ch_coll *c, struct ch_accumulator *acc, int is_first,
-                      const struct ch_value v[CH_AHEAD], uint32_t left,
-                      const struct ch_batch *b)
+CH_FN void ch_acc_combine(const struct ch_coll *c, struct ch_accumulator *acc, int is_first,
+                          const struct ch_value v[CH_AHEAD], uint32_t left,
+                          const struct ch_batch *b)
 {
     const size_t count = ch_batch_count(c, b);
 

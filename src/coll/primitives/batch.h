@@ -34,7 +34,7 @@
  *     ch_set_last_exchange(c, kind, number, g)  sets it, after all lanes have read it
  *     ch_failure_mark(c)                   not 0: an earlier call failed; nothing may be sent
  *     ch_value_share(&v, &from)            v = from, which must outlive v
- *     ch_value_private(&v)                 v will be filled by a take, and is not stored
+ *     ch_value_use_scratch(&v)             v will be filled, as by ch_value_wait, and not stored
  *     ch_value_send(kind, cells, &v, &b, flag)    v into packets or lines
  *     ch_value_poll(kind, cells, &v, &b)   begin to poll for v; a ch_value_wait must follow
  *     ch_value_wait(c, kind, peer, cells, &v, &b, flag, &st)    v from them, after they arrive;
@@ -42,7 +42,7 @@
  *     ch_values_wait(c, kind, wanted, v, ahead, &b, &st)        for several ch_value_poll
  *     ch_loads_ahead(c)                    how many sources of a call are combined at a time: a
  *                                          constant, at most CH_AHEAD
- *     ch_acc_add(c, &acc, is_first, v, left, &b)    acc = acc op v[0] op v[1] ..., of so many
+ *     ch_acc_combine(c, &acc, is_first, v, left, &b)    acc = acc op v[0] op v[1] ..., of so many
  *                                          values or the `left` ones; the first: without acc
  *     ch_acc_to_value(c, &v, &acc, &b)     v = acc, rounded to the type
  *

@@ -231,7 +231,7 @@ CH_FN void ch_sources_poll(const struct ch_coll *c, enum ch_cell kind,
     CH_EACH_AHEAD (u)
         if (u < ahead) {
             wanted[u] = ch_source_to_poll(c, kind, s, i + u);
-            ch_value_private(&v[u]);
+            ch_value_use_scratch(&v[u]);
             ch_value_poll(kind, wanted[u].cells, &v[u], b);
         }
 }
@@ -285,7 +285,7 @@ CH_FN void ch_combine_sources(const struct ch_coll *c, enum ch_cell kind,
                 ch_own_load(s, &own, b); /* while the messages are being polled */
             ch_sources_wait(c, kind, s, i, ahead, wanted, v, &own, b, st);
         }
-        ch_acc_add(c, acc, i == 0, v, count - i, b);
+        ch_acc_combine(c, acc, i == 0, v, count - i, b);
     }
 }
 

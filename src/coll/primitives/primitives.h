@@ -290,7 +290,7 @@ CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, s
             CH_EACH_AHEAD (u)
                 if (u < ch_loads_ahead(c) && pe + u < c->n)
                     ch_value_load(&v[u], ch_peer_address(c, pe + u, src), &b);
-            ch_acc_add(c, &acc, pe == 0, v, c->n - pe, &b);
+            ch_acc_combine(c, &acc, pe == 0, v, c->n - pe, &b);
         }
         ch_value_stage(&v[0], dst, &b);
         ch_acc_to_value(c, &v[0], &acc, &b);
@@ -315,7 +315,7 @@ CH_FN void ch_combine_slots(const struct ch_coll *c, char *dst, uint32_t count, 
             CH_EACH_AHEAD (u)
                 if (u < ch_loads_ahead(c) && i + u < count)
                     ch_value_load(&v[u], c->slots[i + u].memory, &b);
-            ch_acc_add(c, &acc, i == 0, v, count - i, &b);
+            ch_acc_combine(c, &acc, i == 0, v, count - i, &b);
         }
         ch_value_stage(&v[0], dst, &b);
         ch_acc_to_value(c, &v[0], &acc, &b);

@@ -56,7 +56,7 @@ static void signal_eventfd(int fd)
 
 /* Inform the network that a part was sent or received, or that a channel has failed; wake its
  * thread if that sleeps. */
-static void notify_owner(const struct ch_tcp_server *server)
+static void notify_network(const struct ch_tcp_server *server)
 {
     (void)__atomic_add_fetch(&server->wake->steps, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&server->wake->is_watched, __ATOMIC_SEQ_CST))
@@ -72,7 +72,7 @@ static bool fail_unless_again(const struct ch_tcp_server *server,
     if (error == EAGAIN) return false;
     __atomic_store_n(&channel->error, error, __ATOMIC_RELEASE);
     __atomic_store_n(&server->wake->has_failed, 1, __ATOMIC_RELEASE);
-    notify_owner(server);
+    notify_network(server);
     return true;
 }
 
@@ -87,7 +87,7 @@ static bool receive_some(const struct ch_tcp_server *server, struct ch_tcp_chann
     channel->in_got += (size_t)got;
     if ((size_t)got < left) return true;
     __atomic_store_n(&channel->in_first, channel->in_first + 1, __ATOMIC_RELEASE);
-    notify_owner(server);
+    notify_network(server);
     return true;
 }
 
@@ -105,7 +105,7 @@ static bool send_some(const struct ch_tcp_server *server, struct ch_tcp_channel 
     if ((size_t)taken < left) return true;
     channel->out_sent = 0;
     __atomic_store_n(&channel->out_first, channel->out_first + 1, __ATOMIC_RELEASE);
-    notify_owner(server);
+    notify_network(server);
     return true;
 }
 
