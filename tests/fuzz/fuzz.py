@@ -15,12 +15,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
 PYTHON = ["tune_csv"]  # what it feeds is no C
 FLAGS = ["-seed=1", "-timeout=10", "-rss_limit_mb=2048", "-max_len=4096", "-close_fd_mask=1",
          "-print_final_stats=1"]
+TAIL_BYTES = 64 << 10
 
 
 def command_of(args, name, seconds):
@@ -37,9 +39,12 @@ def command_of(args, name, seconds):
 def run(args, name, seconds):
     """Did it hold, and what it said."""
     words = [str(word) for word in command_of(args, name, seconds)]
-    done = subprocess.run(words, capture_output=True, text=True, errors="replace", check=False,
-                          timeout=seconds + 120, env=os.environ | {"UBSAN_OPTIONS": "halt_on_error=1"})
-    text = done.stdout + done.stderr
+    # To a file: some print megabytes a second, and the memory of this process would count as theirs.
+    with tempfile.TemporaryFile() as output:
+        done = subprocess.run(words, stdout=output, stderr=output, check=False, timeout=seconds + 120,
+                              env=os.environ | {"UBSAN_OPTIONS": "halt_on_error=1"})
+        output.seek(max(0, output.seek(0, os.SEEK_END) - TAIL_BYTES))
+        text = output.read().decode(errors="replace")
     if done.returncode != 0:
         said = text[max(0, text.find("rror:") - 100):][:4000]
         unit = re.search(r"Test unit written to (\S+)", text)
