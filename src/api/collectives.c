@@ -13,7 +13,7 @@ static inline void fill_call(struct ch_call *call, const char *function,
     call->is_traced = false;
 }
 
-/* Make a blocking call; failures are not reported yet. */
+/* Make a blocking call. The caller reports its failure. */
 static chorus_status perform_call(const char *function, chorusx_call asked)
 {
     struct ch_call call;
