@@ -269,6 +269,99 @@ START_TEST(packet__stored_again_unheard__fails)
 }
 END_TEST
 
+/* --- quads and relaxed words -------------------------------------------------------------- */
+
+/* Of PE 0: is there a fence before its quad, and a second quad in the same place? */
+static bool has_fence, has_second;
+
+static void take_quad(uint64_t wanted)
+{
+    struct ch_wait w = {0};
+
+    for (;;) {
+        uint64_t lo, hi;
+
+        ch_quad_load(packet(1), &lo, &hi);
+        if (hi == wanted && lo != 10 * hi) sim_fail("quad %d has %d", (int)hi, (int)lo);
+        if (hi == wanted) return;
+        (void)ch_wait_slow(&policy, &w);
+    }
+}
+
+static void quad_as_signal(uint32_t pe, uint32_t lane)
+{
+    (void)lane;
+    if (pe == 0) {
+        put(1, 7);
+        if (has_fence) ch_release_fence();
+        ch_quad_store(packet(1), 10, 1);
+        if (has_second) ch_quad_store(packet(1), 20, 2);
+        ch_notify(&policy, sim_door(1));
+    } else {
+        take_quad(1);
+        if (get(1) != 7) sim_fail("stale");
+    }
+}
+
+START_TEST(quad__after_a_release_fence__hands_data_over)
+{
+    has_fence = true, has_second = false;
+    expect_always(2, quad_as_signal);
+}
+END_TEST
+
+START_TEST(quad__without_a_fence__hands_nothing_over)
+{
+    has_fence = false, has_second = false;
+    expect_never(2, quad_as_signal, "reads byte 0 of PE 1, not knowing whether PE 0");
+}
+END_TEST
+
+START_TEST(quad__stored_again_unheard__fails)
+{
+    has_fence = true, has_second = true;
+    expect_never(2, quad_as_signal, "not knowing whether flag 1 was taken");
+}
+END_TEST
+
+static void relaxed_as_signal(uint32_t pe, uint32_t lane)
+{
+    (void)lane;
+    if (pe == 0) {
+        put(1, 7);
+        ch_relaxed_store(word(1, WORD), 1);
+    } else {
+        while (ch_relaxed_load(word(1, WORD)) == 0)
+            (void)ch_word_load(word(1, OTHER_WORD)); /* lets others run */
+        (void)get(1);
+    }
+}
+
+START_TEST(relaxed_word__found__hands_nothing_over)
+{
+    expect_never(2, relaxed_as_signal, "reads byte 0 of PE 1, not knowing whether PE 0");
+}
+END_TEST
+
+static uint32_t tickets_taken;
+
+static void take_tickets(uint32_t pe, uint32_t lane)
+{
+    (void)pe, (void)lane;
+    for (int i = 0; i < 4; i++)
+        tickets_taken |= 1u << ch_ticket_take(word(0, WORD));
+}
+
+START_TEST(ticket__taken_by_many__is_another_for_each)
+{
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        tickets_taken = 0;
+        ck_assert_msg(run(2, 3, seed, take_tickets), "%s", sim_message());
+        ck_assert_uint_eq(tickets_taken, (1u << 24) - 1);
+    }
+}
+END_TEST
+
 /* --- delay, and the end of it ----------------------------------------------------------- */
 
 /* Set outside the machine: what has happened, whoever may know of it. */
@@ -723,6 +816,11 @@ int main(void)
     tcase_add_test(tcase, write__one_reader_not_heard__fails);
     tcase_add_test(tcase, packet__stored_again_when_known_taken__is_fine);
     tcase_add_test(tcase, packet__stored_again_unheard__fails);
+    tcase_add_test(tcase, quad__after_a_release_fence__hands_data_over);
+    tcase_add_test(tcase, quad__without_a_fence__hands_nothing_over);
+    tcase_add_test(tcase, quad__stored_again_unheard__fails);
+    tcase_add_test(tcase, relaxed_word__found__hands_nothing_over);
+    tcase_add_test(tcase, ticket__taken_by_many__is_another_for_each);
     tcase_add_test(tcase, load__store_not_known__may_overlook_it);
     tcase_add_test(tcase, wait__nobody_stores__names_who_waits_for_what);
     tcase_add_test(tcase, wait__peer_not_notified__fails);

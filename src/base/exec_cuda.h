@@ -272,6 +272,38 @@ CH_FN void ch_quad_load(const void *at, uint64_t *lo, uint64_t *hi)
                  : "memory");
 }
 
+/* The fence and a quad after it are a release pattern of PTX, with which an acquire load of the
+ * host synchronises. The fence waits for all stores of the multiprocessor. */
+CH_FN void ch_release_fence(void)
+{
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
+}
+
+/* The words are in this GPU's memory, and only its kernels access them. */
+CH_FN uint64_t ch_ticket_take(uint64_t *word)
+{
+    uint64_t before;
+
+    asm volatile("atom.relaxed.gpu.global.add.u64 %0, [%1], 1;"
+                 : "=l"(before)
+                 : "l"(word)
+                 : "memory");
+    return before;
+}
+
+CH_FN void ch_relaxed_store(uint64_t *word, uint64_t value)
+{
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");
+}
+
+CH_FN uint64_t ch_relaxed_load(const uint64_t *word)
+{
+    uint64_t value;
+
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(word) : "memory");
+    return value;
+}
+
 CH_FN void ch_packet_store(struct ch_packet *p, uint64_t data, uint64_t flag)
 {
     ch_quad_store(p, data, flag);

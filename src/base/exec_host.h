@@ -122,6 +122,58 @@ CH_FN int ch_line_load(const struct ch_line *line, size_t bytes, uint64_t flag, 
     return 1;
 }
 
+/*
+ * Quads and the functions after them serve the ring of requests (base/ring.h), by which the
+ * kernels of a PE post to a thread of the host.
+ *
+ * Store 16 bytes, 16-byte aligned, which may be loaded at the same time. They are one access: a
+ * load that gets `hi` gets the `lo` that was stored with it, unless another quad was stored
+ * there meanwhile. Orders nothing, apart from ch_release_fence.
+ */
+CH_FN void ch_quad_store(void *at, uint64_t lo, uint64_t hi)
+{
+    uint64_t *const half = (uint64_t *)at;
+
+    __atomic_store_n(&half[0], lo, __ATOMIC_RELAXED);
+    __atomic_store_n(&half[1], hi, __ATOMIC_RELEASE);
+}
+
+/* Load a quad; on hosts, an acquire. A GPU stores 16 bytes at once, so the two loads, in this
+ * order, get what one load would. */
+CH_FN void ch_quad_load(const void *at, uint64_t *lo, uint64_t *hi)
+{
+    const uint64_t *const half = (const uint64_t *)at;
+
+    *hi = __atomic_load_n(&half[1], __ATOMIC_ACQUIRE);
+    *lo = __atomic_load_n(&half[0], __ATOMIC_RELAXED);
+}
+
+/* A host that loads a quad which this lane stores after the fence also sees all that the lane
+ * could see before the fence. */
+CH_FN void ch_release_fence(void)
+{
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+}
+
+/* Add 1 to a word of this PE, and return what it was: relaxed. Lanes of all CTAs of the PE may
+ * do so at once. */
+CH_FN uint64_t ch_ticket_take(uint64_t *word)
+{
+    return __atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
+}
+
+/* Store and load a word that any lane of any CTA of this PE may store: relaxed. A lane that
+ * acts on a value may assume only that the loads on which its store depended are complete. */
+CH_FN void ch_relaxed_store(uint64_t *word, uint64_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+CH_FN uint64_t ch_relaxed_load(const uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
 /* Copy plain data with all lanes, between memory of any PEs. Source and destination may be
  * equal. */
 CH_FN void ch_copy(void *dst, const void *src, size_t bytes, struct ch_lanes g)

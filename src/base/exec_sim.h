@@ -44,6 +44,12 @@ int ch_sim_packet_load(const struct ch_packet *packet, uint64_t flag, uint64_t *
 uint64_t ch_sim_flag(const void *unit);
 void ch_sim_line_store(struct ch_line *line, const void *data, size_t bytes, uint64_t flag);
 int ch_sim_line_load(const struct ch_line *line, size_t bytes, uint64_t flag, void *data_out);
+void ch_sim_quad_store(void *at, uint64_t lo, uint64_t hi);
+void ch_sim_quad_load(const void *at, uint64_t *lo, uint64_t *hi);
+void ch_sim_release_fence(void);
+uint64_t ch_sim_ticket_take(uint64_t *word);
+void ch_sim_relaxed_store(uint64_t *word, uint64_t value);
+uint64_t ch_sim_relaxed_load(const uint64_t *word);
 void ch_sim_copy(void *dst, const void *src, size_t bytes);
 void ch_sim_notify(const struct ch_door *theirs);
 
@@ -108,6 +114,36 @@ CH_FN void ch_line_store(struct ch_line *line, const void *data, size_t bytes, u
 CH_FN int ch_line_load(const struct ch_line *line, size_t bytes, uint64_t flag, void *data_out)
 {
     return ch_sim_line_load(line, bytes, flag, data_out);
+}
+
+CH_FN void ch_quad_store(void *at, uint64_t lo, uint64_t hi)
+{
+    ch_sim_quad_store(at, lo, hi);
+}
+
+CH_FN void ch_quad_load(const void *at, uint64_t *lo, uint64_t *hi)
+{
+    ch_sim_quad_load(at, lo, hi);
+}
+
+CH_FN void ch_release_fence(void)
+{
+    ch_sim_release_fence();
+}
+
+CH_FN uint64_t ch_ticket_take(uint64_t *word)
+{
+    return ch_sim_ticket_take(word);
+}
+
+CH_FN void ch_relaxed_store(uint64_t *word, uint64_t value)
+{
+    ch_sim_relaxed_store(word, value);
+}
+
+CH_FN uint64_t ch_relaxed_load(const uint64_t *word)
+{
+    return ch_sim_relaxed_load(word);
 }
 
 /* The lanes alternate every 16 bytes, so that a missing sync between them is found. */

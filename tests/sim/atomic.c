@@ -72,6 +72,13 @@ static const struct sim_version *observe(const struct sim_block *b, const void *
     return v;
 }
 
+/* For ch_wait_slow, if this load ends no wait. */
+static void note_poll(const void *address, const struct sim_version *found)
+{
+    sim.now->polled = address;
+    sim.now->polled_found = found;
+}
+
 /* About to sleep: everyone whose memory this PE stored to must have been told. With several
  * lanes one of them tells for all, perhaps later than another sleeps. */
 static void sleep_on(const void *address, uint64_t wants)
@@ -105,7 +112,8 @@ static struct sim_version *add_word(uint64_t *word, uint64_t value, enum ch_sens
 
     sim_yield();
     old = b->latest[cell_of(word)];
-    if (old != NULL && (old->value > value || !sim_knows(sim.now, old->stamp)))
+    /* Credits of a ring may wrap around. */
+    if (old != NULL && ((int64_t)(value - old->value) < 0 || !sim_knows(sim.now, old->stamp)))
         sim_fail("PE %u stores %llu in %s, where there was %llu, perhaps another PE's",
                  sim.now->pe, (unsigned long long)value, sim_place(word),
                  (unsigned long long)old->value);
@@ -174,9 +182,12 @@ uint64_t sim_word_add(uint64_t *word, uint64_t value)
 uint64_t ch_sim_word_load(const uint64_t *word, enum ch_sim_order order)
 {
     const struct sim_block *b = unit_at(word, SIM_WORD, 8);
+    const struct sim_version *v;
 
     sim_yield();
-    return acquire(observe(b, word), order);
+    v = observe(b, word);
+    note_poll(word, v);
+    return acquire(v, order);
 }
 
 /* What was waited for is the first value that would do, however late it is seen. */
@@ -232,7 +243,7 @@ static void store_flagged(void *unit, enum sim_kind kind, size_t unit_bytes, con
     memset(v->data, 0xa5, CH_LINE_DATA);
     memcpy(v->data, data, bytes);
     publish(b, unit, v);
-    v->clock = NULL;
+    v->clock = kind == SIM_QUAD ? sim.now->fenced : NULL;
     v->took = sim_tell_took(sim.now);
     if (sim_owner(unit) != sim.now->pe) sim.now->cost.bytes += bytes;
 }
@@ -289,6 +300,107 @@ int ch_sim_line_load(const struct ch_line *line, size_t bytes, uint64_t flag, vo
     return load_flagged(line, SIM_LINE, sizeof(*line), bytes, flag, data_out);
 }
 
+/* --- quads, tickets and relaxed words
+ * ----------------------------------------------------------------------- */
+
+void ch_sim_release_fence(void)
+{
+    sim_yield();
+    sim.now->fenced = sim_release(sim.now);
+}
+
+/* A quad whose reception the fiber does not know is not stored again, as with packets. */
+void ch_sim_quad_store(void *at, uint64_t lo, uint64_t hi)
+{
+    store_flagged(at, SIM_QUAD, 16, &lo, sizeof(lo), hi);
+}
+
+/* A quad has one reader, which having found a quad finds no older one. If it polls, it finds a
+ * quad of the lap before again, after its credit was returned, and takes no notice of it. So
+ * the first load of a quad counts as its reception. */
+void ch_sim_quad_load(const void *at, uint64_t *lo, uint64_t *hi)
+{
+    struct sim_block *b = unit_at(at, SIM_QUAD, 16);
+    struct sim_version *v;
+
+    sim_yield();
+    v = b->latest[cell_of(at)];
+    while (v != NULL && v->taken == 0 && !sim_knows(sim.now, v->stamp) && sim_chance(sim.lag))
+        v = v->before;
+    note_poll(at, v);
+    *lo = *hi = 0;
+    if (v == NULL) return;
+    memcpy(lo, v->data, sizeof(*lo));
+    *hi = v->value;
+    if (v->taken == 0) sim_take(sim.now, &v->taken);
+    (void)acquire(v, CH_SIM_ACQUIRE);
+    sim_join_took(sim.now, v->took);
+}
+
+/* A version of a word with many writers, which has no rules. */
+static struct sim_version *add_relaxed(uint64_t *word, uint64_t value)
+{
+    struct sim_version *v = sim_alloc(sizeof(*v));
+
+    v->value = value;
+    v->is_data = false;
+    v->clock = v->took = NULL;
+    publish(unit_at(word, SIM_WORD, 8), word, v);
+    return v;
+}
+
+/* Nobody comes between the load and the store. It transfers nothing. */
+uint64_t ch_sim_ticket_take(uint64_t *word)
+{
+    const struct sim_version *latest;
+    uint64_t before;
+
+    sim_yield();
+    latest = unit_at(word, SIM_WORD, 8)->latest[cell_of(word)];
+    before = latest != NULL ? latest->value : 0;
+    (void)add_relaxed(word, before + 1);
+    sim_yield();
+    return before;
+}
+
+/* As a packet, it says what its writer has taken. */
+void ch_sim_relaxed_store(uint64_t *word, uint64_t value)
+{
+    struct sim_version *v;
+
+    sim_yield();
+    v = add_relaxed(word, value);
+    v->took = sim_tell_took(sim.now);
+    sim_yield();
+}
+
+uint64_t ch_sim_relaxed_load(const uint64_t *word)
+{
+    const struct sim_block *b = unit_at(word, SIM_WORD, 8);
+    const struct sim_version *v;
+
+    sim_yield();
+    v = observe(b, word);
+    if (v != NULL && v->took != NULL) sim_join_took(sim.now, v->took);
+    return v != NULL ? v->value : 0;
+}
+
+/* --- waits
+ * ------------------------------------------------------------------------------------- */
+
+/* Returns whether the last poll was of a word or quad; then sleeps until that changes. */
+static bool sleep_on_polled(void)
+{
+    const void *const at = sim.now->polled;
+    const struct sim_version *const found = sim.now->polled_found;
+
+    if (at == NULL) return false;
+    sim.now->polled = NULL;
+    if (sim_block_at(at)->latest[cell_of(at)] == found)
+        sleep_on(at, (found != NULL ? found->value : 0) + 1);
+    return true;
+}
+
 /* The machine's pause between polls. It never runs out of policy: the engine sees a deadlock.
  */
 chorus_status ch_wait_slow(const struct ch_wait_policy *p, struct ch_wait *w)
@@ -298,6 +410,7 @@ chorus_status ch_wait_slow(const struct ch_wait_policy *p, struct ch_wait *w)
 
     (void)p;
     w->start_ns = 1; /* the wait is long */
+    if (unit == NULL && sleep_on_polled()) return CHORUS_OK;
     if (unit == NULL) sim_fail("PE %u waits without having polled", sim.now->pe);
     latest = sim_block_at(unit)->latest[cell_of(unit)];
     if (latest == NULL || latest->value != sim.now->missed_flag)

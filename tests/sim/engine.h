@@ -28,6 +28,9 @@ struct sim_fiber {
     uint64_t wants;       /* of the word, packet or line it watches */
     const void *missed;   /* packet or line that a load found missing */
     uint64_t missed_flag;
+    const void *polled; /* word or quad that it loaded last; null: it has waited since */
+    const struct sim_version *polled_found; /* what it found there */
+    const uint32_t *fenced; /* its clock at its last release fence; null: there was none */
     uint32_t priority;
     uint64_t call;
     sim_stamp begun[SIM_CALLS_MAX]; /* where its calls began */
@@ -131,19 +134,20 @@ void sim_take(struct sim_fiber *f, sim_stamp *takers); /* it is one of them, as 
 #define SIM_BLOCK_BYTES 128u
 #define SIM_UNITS (SIM_BLOCK_BYTES / 8)
 
-enum sim_kind { SIM_PLAIN, SIM_WORD, SIM_PACKET, SIM_LINE };
+enum sim_kind { SIM_PLAIN, SIM_WORD, SIM_PACKET, SIM_LINE, SIM_QUAD };
 
 /* A value of a word, packet or line. Older ones stay reachable: a load may return them. */
 struct sim_version {
-    const struct sim_version *before;
+    struct sim_version *before;
     const uint32_t *clock; /* what whoever acquires this learns; null: nothing */
     const uint32_t *took;  /* likewise, of what was taken */
     uint64_t value;        /* a word's, or the flag */
     sim_stamp stamp;
-    sim_stamp taken; /* readers who took the packet or line; 0: nobody yet */
+    sim_stamp taken; /* readers who took the packet or line, or the first of a quad; 0: nobody
+                        yet */
     bool is_data;    /* CH_DATA, a packet or a line */
     uint64_t call, depth;
-    unsigned char data[]; /* 8 bytes of a packet, 120 of a line */
+    unsigned char data[]; /* 8 bytes of a packet or quad, 120 of a line */
 };
 
 struct sim_block {

@@ -179,7 +179,8 @@ static void fiber_open(uint32_t id, uint32_t pe, uint32_t lane)
     if (!sim.setup.is_counted) f->clock[id] = 1;
     memcpy(f->took, f->clock, sizeof(f->took));
     f->told = NULL;
-    f->watch = f->missed = NULL;
+    f->watch = f->missed = f->polled = NULL;
+    f->fenced = NULL;
     f->priority = sim_random(1u << 16);
     f->call = 0;
     memset(f->begun, 0, sizeof(f->begun));
