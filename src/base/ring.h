@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ring.h: the ring of a PE, by which kernels post requests to the progress thread of the host.
+ *
+ * Any lane of any CTA of the PE's kernels posts (a producer); one thread of the host takes (the
+ * consumer). The slots are in pinned memory of the host. A producer gets a ticket by an atomic
+ * addition in GPU memory, and stores the request of ticket t in slot t % capacity. A slot has
+ * four quads, each with 12 bytes of the request and the phase of the ticket, which is the
+ * number of its lap + 1, modulo 2^32. A slot is valid if all its quads have the phase of the
+ * ticket that the consumer expects there. No store of a quad therefore needs to be ordered
+ * before another. Phases are compared for equality: slots that are a lap old have the phase
+ * before, and memory that was never stored has phase 0, which only lap 2^32 - 1 uses.
+ *
+ * The consumer takes requests in the order of tickets. After it has copied a request it stores
+ * `freed`, the number of the tickets that it has taken, by which it returns the slot's credit:
+ * a producer stores when ticket - freed < capacity. Producers keep the last `freed` that one of
+ * them found in GPU memory (`seen`), and load pinned memory, over PCIe, only if that is not
+ * enough. `seen` may go back to an older value, which costs a load but is never wrong.
+ *
+ * A producer waits while the ring is full, within the limits of its policy; nothing is dropped.
+ * Producers with earlier tickets need earlier credits, so they cannot wait for those with later
+ * ones. If a wait fails, a ticket has no request, and the consumer never gets past its slot:
+ * requests of later tickets would never be carried out. The producer therefore marks the ring
+ * as broken, and all later posts and waits of this PE, for any team, return the failure at
+ * once. The consumer does not wait for the slot. It polls it between other work, and its thread
+ * ends with the job.
+ *
+ * Requests for one peer are carried out in the order of their tickets, and the tickets of lanes
+ * that synchronise are in the order of their posts, since all add to one word.
+ */
+#ifndef CH_RING_H
+#define CH_RING_H
+
+#include "base/exec.h"
+#include "chorus/status.h"
+
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/*
+ * What the host does. PUT: store `bytes` at `source` at `there`, in the memory of the peer.
+ * PUT_INLINE: the same with up to CH_RING_INLINE_BYTES that are in the request. WORD: the
+ * peer's word `there` becomes `value`, after all earlier requests for that peer. PUT_SIGNAL:
+ * PUT, then the peer's word `word` becomes `value`. FLUSH: this PE's completion word `word`
+ * becomes `value` when the sources of all earlier requests for the peer may change. An address
+ * in the peer's memory is the peer's own.
+ */
+enum ch_ring_op {
+    CH_RING_PUT = 1,
+    CH_RING_PUT_INLINE,
+    CH_RING_WORD,
+    CH_RING_PUT_SIGNAL,
+    CH_RING_FLUSH
+};
+
+#define CH_RING_INLINE_BYTES 32u
+
+/* PUT_INLINE has its data in place of source, bytes, word and value. */
+struct ch_request {
+    uint64_t head; /* made by ch_request_head */
+    uint64_t there;
+    uint64_t source;
+    uint64_t bytes;
+    uint64_t word;
+    uint64_t value;
+};
+
+/* Of a request: bits 0 to 7 the op, 8 to 15 the bytes of inline data, 16 whether the producer
+ * waited for a credit, 32 to 63 the peer. The other bits are 0. */
+#define CH_REQUEST_WAITED (UINT64_C(1) << 16)
+
+CH_FN uint64_t ch_request_head(enum ch_ring_op op, uint32_t pe, uint32_t inline_bytes)
+{
+    return (uint64_t)op | (uint64_t)inline_bytes << 8 | (uint64_t)pe << 32;
+}
+
+CH_FN enum ch_ring_op ch_request_op(const struct ch_request *r)
+{
+    return (enum ch_ring_op)(r->head & 0xff);
+}
+
+CH_FN uint32_t ch_request_inline_bytes(const struct ch_request *r)
+{
+    return (uint32_t)(r->head >> 8 & 0xff);
+}
+
+CH_FN uint32_t ch_request_pe(const struct ch_request *r)
+{
+    return (uint32_t)(r->head >> 32);
+}
+
+#define CH_RING_QUADS 4u
+
+struct ch_ring_slot {
+    uint64_t quad[CH_RING_QUADS][2];
+} __attribute__((aligned(64)));
+
+/* What producers share, in GPU memory. */
+struct ch_ring_shared {
+    uint64_t ticket; /* the next one */
+    uint64_t seen;   /* a value that `freed` had */
+    uint64_t broken; /* the failure because of which a ticket has no request; CHORUS_OK: none */
+};
+
+/* The ring as producers know it, with addresses of the GPU. Slots and words begin as zero.
+ * Tests let a ring begin at another ticket, stored in ticket, seen, freed and next; it is a
+ * multiple of the capacity, and its phase is not 0. */
+struct ch_ring {
+    struct ch_ring_slot *slots; /* in pinned memory */
+    const uint64_t *freed;      /* likewise */
+    struct ch_ring_shared *shared;
+    uint32_t capacity_log2; /* there are 2^capacity_log2 slots */
+};
+
+/* The ring as the consumer knows it, with addresses of the host. Another thread of the host may
+ * copy the last three members to the record of the PE. */
+struct ch_ring_consumer {
+    struct ch_ring_slot *slots;
+    uint64_t *freed;
+    uint32_t capacity_log2;
+    uint64_t next;        /* the ticket that is taken next: so many requests were posted, apart
+                             from those that are still in the ring */
+    uint64_t waited;      /* so many of them had to wait for a credit */
+    uint64_t carried_out; /* so many the consumer has carried out; its caller adds to this */
+};
+
+/* A slot of ticket t has this phase. */
+CH_FN uint32_t ch_ring_phase(uint64_t ticket, uint32_t capacity_log2)
+{
+    return (uint32_t)(ticket >> capacity_log2) + 1;
+}
+
+CH_FN struct ch_ring_slot *ch_ring_slot_of(struct ch_ring_slot *slots, uint64_t ticket,
+                                           uint32_t capacity_log2)
+{
+    return &slots[ticket & ((UINT64_C(1) << capacity_log2) - 1)];
+}
+
+/* --- producers -----------------------------------------------------------------------------
+ */
+
+/* Why the ring is broken, else CHORUS_OK. */
+CH_FN chorus_status ch_ring_failure(const struct ch_ring *ring)
+{
+    return (chorus_status)(int64_t)ch_relaxed_load(&ring->shared->broken);
+}
+
+/* Is there a credit for `ticket` if the consumer has freed that many? The difference is right
+ * even if tickets wrap around, since the consumer cannot be past a ticket without a request. */
+CH_FN int ch_ring_has_credit(const struct ch_ring *ring, uint64_t ticket, uint64_t freed)
+{
+    return ticket - freed < UINT64_C(1) << ring->capacity_log2;
+}
+
+/* Wait for the credit of `ticket`, of which `seen` is not enough. *waited_out: did one have to
+ * wait for it? After a failure the ring is broken. */
+CH_FN chorus_status ch_ring_await_credit(const struct ch_ring *ring,
+                                         const struct ch_wait_policy *policy, uint64_t ticket,
+                                         int *waited_out)
+{
+    struct ch_wait w;
+    chorus_status st = CHORUS_OK;
+    uint64_t freed;
+
+    memset(&w, 0, sizeof(w));
+    *waited_out = 0;
+    /* Pairs with the store of `freed` in ch_ring_take. */
+    while (!ch_ring_has_credit(ring, ticket, freed = ch_word_load(ring->freed))) {
+        *waited_out = 1;
+        st = ch_ring_failure(ring);
+        if (st == CHORUS_OK) st = ch_wait_slow(policy, &w);
+        if (st != CHORUS_OK) break;
+    }
+    ch_wait_end(policy, &w);
+    if (st == CHORUS_OK)
+        ch_relaxed_store(&ring->shared->seen, freed);
+    else
+        ch_relaxed_store(&ring->shared->broken, (uint64_t)(int64_t)st);
+    return st;
+}
+
+/* Store three of a request's members in two quads. */
+CH_FN void ch_ring_store_half(uint64_t (*quad)[2], uint32_t phase, uint64_t a, uint64_t b,
+                              uint64_t c)
+{
+    const uint64_t high = (uint64_t)phase << 32;
+
+    ch_quad_store(quad[0], a, (uint32_t)b | high);
+    ch_quad_store(quad[1], b >> 32 | c << 32, c >> 32 | high);
+}
+
+/* Post a request. Its sources were stored by this lane, or by lanes that have synchronised with
+ * it since. The fence comes before the ticket, because the consumer waits for all who have one.
+ */
+CH_FN chorus_status ch_ring_post(const struct ch_ring *ring,
+                                 const struct ch_wait_policy *policy,
+                                 const struct ch_request *request)
+{
+    const enum ch_ring_op op = ch_request_op(request);
+    chorus_status st = ch_ring_failure(ring);
+    struct ch_ring_slot *slot;
+    uint64_t ticket, head = request->head;
+    uint32_t phase;
+    int waited = 0;
+
+    if (st != CHORUS_OK) return st;
+    if (op == CH_RING_PUT || op == CH_RING_PUT_SIGNAL) ch_release_fence();
+    ticket = ch_ticket_take(&ring->shared->ticket);
+    if (!ch_ring_has_credit(ring, ticket, ch_relaxed_load(&ring->shared->seen))) {
+        st = ch_ring_await_credit(ring, policy, ticket, &waited);
+        if (st != CHORUS_OK) return st;
+    }
+    if (waited) head |= CH_REQUEST_WAITED;
+    slot = ch_ring_slot_of(ring->slots, ticket, ring->capacity_log2);
+    phase = ch_ring_phase(ticket, ring->capacity_log2);
+    ch_ring_store_half(&slot->quad[0], phase, head, request->there, request->source);
+    ch_ring_store_half(&slot->quad[2], phase, request->bytes, request->word, request->value);
+    return CHORUS_OK;
+}
+
+/* Wait until the host has stored `value` or more in a completion word, acquire. The word comes
+ * first, because it may have been stored before the ring broke. */
+CH_FN chorus_status ch_ring_wait(const struct ch_ring *ring,
+                                 const struct ch_wait_policy *policy, const uint64_t *word,
+                                 uint64_t value)
+{
+    struct ch_wait w;
+    chorus_status st = CHORUS_OK;
+
+    memset(&w, 0, sizeof(w));
+    /* Pairs with ch_ring_complete. */
+    while (ch_word_load(word) < value && st == CHORUS_OK) {
+        st = ch_ring_failure(ring);
+        if (st == CHORUS_OK) st = ch_wait_slow(policy, &w);
+    }
+    ch_wait_end(policy, &w);
+    return st;
+}
+
+/* Wait until the sources of all earlier requests for `pe`, of this lane and of those that have
+ * synchronised with it, may change. One lane at a time uses a completion word, with values that
+ * grow. */
+CH_FN chorus_status ch_ring_flush(const struct ch_ring *ring,
+                                  const struct ch_wait_policy *policy, uint32_t pe,
+                                  uint64_t *word, uint64_t value)
+{
+    const struct ch_request request = {
+        ch_request_head(CH_RING_FLUSH, pe, 0), 0, 0, 0, (uint64_t)(uintptr_t)word, value};
+    const chorus_status st = ch_ring_post(ring, policy, &request);
+
+    return st == CHORUS_OK ? ch_ring_wait(ring, policy, word, value) : st;
+}
+
+/* --- the consumer --------------------------------------------------------------------------
+ */
+
+/* The members of a request from the quads of its slot. */
+CH_FN void ch_ring_unpack(const uint64_t lo[CH_RING_QUADS], const uint64_t hi[CH_RING_QUADS],
+                          struct ch_request *out)
+{
+    out->head = lo[0];
+    out->there = (uint32_t)hi[0] | lo[1] << 32;
+    out->source = lo[1] >> 32 | hi[1] << 32;
+    out->bytes = lo[2];
+    out->word = (uint32_t)hi[2] | lo[3] << 32;
+    out->value = lo[3] >> 32 | hi[3] << 32;
+}
+
+/* Take the next request, and return its credit. Returns 0 if it is not there yet. Never waits.
+ */
+CH_FN int ch_ring_take(struct ch_ring_consumer *ring, struct ch_request *request_out)
+{
+    const struct ch_ring_slot *slot =
+        ch_ring_slot_of(ring->slots, ring->next, ring->capacity_log2);
+    const uint32_t phase = ch_ring_phase(ring->next, ring->capacity_log2);
+    uint64_t lo[CH_RING_QUADS], hi[CH_RING_QUADS];
+
+    for (uint32_t q = 0; q < CH_RING_QUADS; q++) {
+        ch_quad_load(slot->quad[q], &lo[q], &hi[q]);
+        if ((uint32_t)(hi[q] >> 32) != phase) return 0;
+    }
+    ring->next++;
+    /* Ends the wait in ch_ring_await_credit; the loads above are complete. */
+    ch_word_store(ring->freed, ring->next, CH_CREDIT);
+    ch_ring_unpack(lo, hi, request_out);
+    ring->waited += (request_out->head & CH_REQUEST_WAITED) != 0;
+    request_out->head &= ~CH_REQUEST_WAITED;
+    return 1;
+}
+
+/* The request that names this completion word is complete. Ends the wait in ch_ring_wait: what
+ * the host has read or stored before precedes what the lane does after. */
+CH_FN void ch_ring_complete(uint64_t *word, uint64_t value)
+{
+    ch_word_store(word, value, CH_DATA);
+}
+
+#endif /* CH_RING_H */
