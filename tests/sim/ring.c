@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ring.c: lanes of a GPU, the thread of the host, and peers, as a plan says.
+ *
+ * The consumer compares each request with the next one that its producer posts by the plan: so
+ * each must come once, whole and in the order of its lane. It carries requests out by the links
+ * of net.c, which read sources at any later time. The peers compare the data that a word
+ * announces. The engine finds accesses to sources and data that are not ordered.
+ */
+#include "sim/ring.h"
+
+#include "sim/ring_plan.h"
+#include "sim/sim.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define BATCH_MAX 4u
+#define FLUSHES_MAX 64u
+
+static struct ring_plan plan;
+static struct ch_ring ring;
+static const struct ch_wait_policy policy;
+static const struct ch_lanes alone = {0, 1};
+struct ring_counts ring_counts;
+
+/* The consumer's own memory. */
+static struct {
+    struct ch_ring_consumer ring;
+    uint32_t taken;
+    uint32_t done[RING_PRODUCERS_MAX];      /* the actions of each producer that are done */
+    struct ch_request flushes[FLUSHES_MAX]; /* not complete yet */
+    uint32_t n_flushes;
+} host;
+
+static uint64_t *word_at(char *memory)
+{
+    return (uint64_t *)(void *)memory;
+}
+
+static void describe(uint32_t pe, size_t offset, char *text, size_t text_bytes)
+{
+    if (pe > plan.ctas)
+        (void)snprintf(text, text_bytes, "stream %zu + %zu", offset / RING_STREAM_BYTES,
+                       offset % RING_STREAM_BYTES);
+    else if (pe == plan.ctas)
+        (void)snprintf(text, text_bytes, "copies of inline data + %zu", offset);
+    else if (offset >= RING_OWN)
+        (void)snprintf(text, text_bytes, "what lane %zu has + %zu",
+                       (offset - RING_OWN) / RING_OWN_BYTES,
+                       (offset - RING_OWN) % RING_OWN_BYTES);
+    else if (offset >= RING_TOGETHER)
+        (void)snprintf(text, text_bytes, "the lanes' source + %zu", offset - RING_TOGETHER);
+    else if (offset < RING_FREED)
+        (void)snprintf(text, text_bytes, "slot %zu + %zu", offset / sizeof(struct ch_ring_slot),
+                       offset % sizeof(struct ch_ring_slot));
+    else
+        (void)snprintf(text, text_bytes, "the ring's words + %zu", offset - RING_FREED);
+}
+
+/* --- producers
+ * --------------------------------------------------------------------------------- */
+
+static void fill(const struct ring_action *a)
+{
+    unsigned char bytes[RING_MESSAGE_BYTES];
+
+    for (uint32_t i = a->lo; i < a->hi; i++)
+        bytes[i - a->lo] = ring_byte(a->message, i);
+    ch_copy(a->memory + a->lo, bytes, a->hi - a->lo, alone);
+}
+
+static void post(const struct ch_request *r)
+{
+    const chorus_status st = ch_request_op(r) == CH_RING_FLUSH
+                                 ? ch_ring_flush(&ring, &policy, ch_request_pe(r),
+                                                 (uint64_t *)(uintptr_t)r->word, r->value)
+                                 : ch_ring_post(&ring, &policy, r);
+
+    if (st != CHORUS_OK) sim_fail("a post returned an error");
+}
+
+static void produce(uint32_t cta, uint32_t lane)
+{
+    const struct ring_producer *p = &plan.producers[cta * plan.width + lane];
+    const struct ch_lanes g = {lane, plan.width};
+
+    (void)ch_word_wait(&policy, word_at(sim_memory(0) + RING_READY), 1);
+    for (uint32_t i = 0; i < p->n_actions; i++) {
+        const struct ring_action *a = &p->actions[i];
+
+        if (a->kind == RING_FILL)
+            fill(a);
+        else if (a->kind == RING_MEET)
+            ch_lanes_sync(g);
+        else
+            post(&a->request);
+    }
+}
+
+/* --- the consumer
+ * ------------------------------------------------------------------------------ */
+
+/* The index of the producer in whose part of a PE's memory the address is, if these parts are
+ * `bytes` long; RING_PRODUCERS_MAX if it is in none. */
+static uint32_t producer_of(const struct ch_request *r)
+{
+    const bool is_flush = ch_request_op(r) == CH_RING_FLUSH;
+    const uint64_t address = is_flush ? r->word : r->there;
+    const uint64_t pe = (address - (uintptr_t)sim_memory(0)) / RING_PE_BYTES;
+    const uint64_t at = (address - (uintptr_t)sim_memory(0)) % RING_PE_BYTES;
+
+    if (is_flush && pe < plan.ctas && at >= RING_OWN)
+        return (uint32_t)(pe * plan.width + (at - RING_OWN) / RING_OWN_BYTES);
+    if (!is_flush && pe > plan.ctas && pe <= plan.ctas + plan.peers)
+        return (uint32_t)(at / RING_STREAM_BYTES);
+    return RING_PRODUCERS_MAX;
+}
+
+static void expect(const struct ch_request *r)
+{
+    const uint32_t producer = producer_of(r);
+    const struct ring_producer *p;
+    uint32_t at;
+
+    if (producer >= plan.ctas * plan.width)
+        sim_fail("the consumer gets a request that nobody posts, head %llx",
+                 (unsigned long long)r->head);
+    p = &plan.producers[producer];
+    at = host.done[producer];
+    while (at < p->n_actions && p->actions[at].kind != RING_POST)
+        at++;
+    if (at == p->n_actions || memcmp(r, &p->actions[at].request, sizeof(*r)) != 0)
+        sim_fail("the consumer gets another request than producer %u posts next, head %llx",
+                 producer, (unsigned long long)r->head);
+    host.done[producer] = at + 1;
+}
+
+static void complete_flushes(void)
+{
+    for (uint32_t i = 0; i < host.n_flushes; i++) {
+        const struct ch_request *r = &host.flushes[i];
+
+        (void)ch_link_flush(sim_link(plan.ctas, ch_request_pe(r)));
+        ch_ring_complete((uint64_t *)(uintptr_t)r->word, r->value);
+        ring_counts.flushed++;
+    }
+    host.n_flushes = 0;
+}
+
+/* A link reads inline data from a copy, which is not used again. */
+static const void *copy_of_inline(const struct ch_request *r, uint32_t number)
+{
+    char *const stage = sim_memory(plan.ctas) + (size_t)number * RING_STAGE_BYTES;
+
+    ch_copy(stage, &r->source, ch_request_inline_bytes(r), alone);
+    return stage;
+}
+
+static void carry_out(const struct ch_request *r, uint32_t number)
+{
+    struct ch_link *const link = sim_link(plan.ctas, ch_request_pe(r));
+    void *const there = (void *)(uintptr_t)r->there;
+
+    switch (ch_request_op(r)) {
+    case CH_RING_PUT:
+        ch_link_post(link, there, (const void *)(uintptr_t)r->source, r->bytes);
+        break;
+    case CH_RING_PUT_INLINE:
+        ch_link_post(link, there, copy_of_inline(r, number), ch_request_inline_bytes(r));
+        break;
+    case CH_RING_WORD:
+        ch_link_post_word(link, there, r->value, CH_DATA);
+        break;
+    case CH_RING_PUT_SIGNAL:
+        ch_link_post_signal(link, there, (const void *)(uintptr_t)r->source, r->bytes,
+                            (uint64_t *)(uintptr_t)r->word, r->value, CH_DATA);
+        break;
+    case CH_RING_FLUSH:
+        host.flushes[host.n_flushes++] = *r;
+        if (host.n_flushes == FLUSHES_MAX) complete_flushes();
+    }
+    host.ring.carried_out++;
+}
+
+/* What the start of a job does; the rest of the memory is 0. */
+static void open_ring(void)
+{
+    uint64_t *const freed = word_at(sim_memory(0) + RING_FREED);
+
+    ch_relaxed_store(&ring.shared->ticket, plan.start);
+    ch_relaxed_store(&ring.shared->seen, plan.start);
+    ch_word_store(freed, plan.start, CH_CREDIT);
+    memset(&host, 0, sizeof(host));
+    host.ring.slots = ring.slots;
+    host.ring.freed = freed;
+    host.ring.capacity_log2 = ring.capacity_log2;
+    host.ring.next = plan.start;
+    ch_word_store(word_at(sim_memory(0) + RING_READY), 1, CH_DATA);
+}
+
+/* Take some requests, then carry them out. Returns how many there were. */
+static uint32_t take_batch(void)
+{
+    const uint32_t most = 1 + host.taken % BATCH_MAX;
+    struct ch_request batch[BATCH_MAX];
+    uint32_t n = 0;
+
+    while (n < most && host.taken + n < plan.requests && ch_ring_take(&host.ring, &batch[n])) {
+        expect(&batch[n]);
+        n++;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        carry_out(&batch[i], host.taken + i);
+    host.taken += n;
+    return n;
+}
+
+/* Flushes stay open while there are requests, as on networks that are slow. */
+static void consume(void)
+{
+    struct ch_wait w;
+
+    memset(&w, 0, sizeof(w));
+    open_ring();
+    while (host.taken < plan.requests) {
+        if (take_batch() != 0) continue;
+        complete_flushes();
+        if (take_batch() == 0) (void)ch_wait_slow(&policy, &w);
+    }
+    complete_flushes();
+    if (host.ring.next - plan.start != plan.requests || host.ring.carried_out != plan.requests)
+        sim_fail("the consumer has counted %llu requests of %u",
+                 (unsigned long long)host.ring.carried_out, plan.requests);
+    ring_counts.posted += plan.requests;
+    ring_counts.waited += host.ring.waited;
+}
+
+/* --- peers
+ * ------------------------------------------------------------------------------------- */
+
+static void check_message(uint32_t producer, const struct ring_message *m)
+{
+    unsigned char got[RING_MESSAGE_BYTES];
+
+    ch_copy(got, m->there, m->bytes, alone);
+    for (uint32_t i = 0; i < m->bytes; i++)
+        if (got[i] != ring_byte(m->message, i))
+            sim_fail("byte %u of message %u of producer %u is wrong", i, m->message, producer);
+}
+
+/* Each lane receives the streams of some producers, of which it waits for one after another. */
+static void receive(uint32_t pe, uint32_t lane)
+{
+    const uint32_t peer = pe - plan.ctas - 1;
+
+    for (uint32_t producer = lane; producer < plan.ctas * plan.width; producer += plan.width) {
+        const struct ring_stream *s = &plan.streams[producer][peer];
+        uint64_t *word = word_at(sim_memory(pe) + (size_t)producer * RING_STREAM_BYTES);
+
+        for (uint32_t i = 0; i < s->n_messages; i++) {
+            (void)ch_word_wait(&policy, word, s->messages[i].announced);
+            check_message(producer, &s->messages[i]);
+        }
+    }
+}
+
+static void run_lane(uint32_t pe, uint32_t lane)
+{
+    if (pe < plan.ctas)
+        produce(pe, lane);
+    else if (pe > plan.ctas)
+        receive(pe, lane);
+    else if (lane == 0)
+        consume();
+}
+
+const char *ring_run(uint64_t seed)
+{
+    struct sim_setup setup = {.pe_bytes = RING_PE_BYTES, .seed = seed, .describe = describe};
+
+    ring_plan_shape(&plan, seed);
+    setup.n = plan.ctas + 1 + plan.peers;
+    setup.width = plan.width;
+    setup.host = plan.host;
+    setup.is_weak = plan.is_weak;
+    sim_open(&setup);
+    ring_plan_fill(&plan);
+    ring.slots = (struct ch_ring_slot *)(void *)(sim_memory(0) + RING_SLOTS);
+    ring.freed = word_at(sim_memory(0) + RING_FREED);
+    ring.shared = (struct ch_ring_shared *)(void *)(sim_memory(0) + RING_SHARED);
+    ring.capacity_log2 = plan.capacity_log2;
+    return sim_run(run_lane) ? NULL : sim_message();
+}
