@@ -106,10 +106,10 @@ static chorus_status loop_meet(struct ch_endpoint *ep,
     return CHORUS_OK;
 }
 
-static chorus_status loop_attach(struct ch_endpoint *ep, void *base, size_t bytes,
+static chorus_status loop_attach(struct ch_endpoint *ep, const struct ch_memory_part *part,
                                  uint64_t *key_out)
 {
-    (void)ep, (void)base, (void)bytes;
+    (void)ep, (void)part;
     *key_out = 0;
     return CHORUS_OK;
 }

@@ -55,6 +55,13 @@ static void *map_memory(int fd, size_t bytes)
     return memory;
 }
 
+void net_pe_attach(struct net_pe *pe, char *memory, size_t bytes, uint64_t *key_out)
+{
+    const struct ch_memory_part part = {.base = memory, .bytes = bytes};
+
+    EXPECT(pe->ops->attach(pe->ep, &part, key_out) == CHORUS_OK);
+}
+
 void net_pe_share(struct net_pe *pe, char *part, size_t bytes, uint64_t key,
                   char *there_out[NET_PES_MAX])
 {
@@ -127,7 +134,7 @@ void net_pe_open(struct net_pe *pe, struct ch_boot *boot, const struct ch_link_o
     }
     map_peers(pe);
     meet_network(pe, secret);
-    EXPECT(ops->attach(pe->ep, pe->memory, bytes, &key) == CHORUS_OK);
+    net_pe_attach(pe, pe->memory, bytes, &key);
     net_pe_share(pe, pe->memory, bytes, key, pe->there);
 }
 

@@ -42,6 +42,9 @@ static inline void net_put_word(const struct ch_link_ops *ops, struct ch_endpoin
     (void)ops->put_signal(ep, ctx, pe, &put);
 }
 
+/* Attach one more part of this PE's memory. */
+void net_pe_attach(struct net_pe *pe, char *memory, size_t bytes, uint64_t *key_out);
+
 /* Share the key of one more part, which each PE attached at its `part`. */
 void net_pe_share(struct net_pe *pe, char *part, size_t bytes, uint64_t key,
                   char *there_out[NET_PES_MAX]);

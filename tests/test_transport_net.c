@@ -459,7 +459,7 @@ static void grow_main(struct ch_boot *boot)
     for (int i = 0; i < 3; i++) {
         parts[i] = aligned_alloc(4096, 8192);
         memset(parts[i], 0, 8192);
-        EXPECT(ops->attach(pe.ep, parts[i], 8192, &key) == CHORUS_OK);
+        net_pe_attach(&pe, parts[i], 8192, &key);
         net_pe_share(&pe, parts[i], 8192, key, there);
         net_fill(source, sizeof(source), pe.me + (uint64_t)i);
         ops->put(pe.ep, CTX_A, pe.next, there[pe.next] + 7, source, sizeof(source));
@@ -491,7 +491,7 @@ static void parts_main(struct ch_boot *boot)
     net_pe_open(&pe, boot, ops, 64, 1);
     memset(memory, 0, 3 * PART);
     for (size_t i = 3; i-- > 0;) {
-        EXPECT(ops->attach(pe.ep, memory + i * PART, PART, &key) == CHORUS_OK);
+        net_pe_attach(&pe, memory + i * PART, PART, &key);
         net_pe_share(&pe, memory + i * PART, PART, key, there);
     }
     net_fill(source, sizeof(source), pe.me);

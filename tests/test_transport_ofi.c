@@ -241,7 +241,9 @@ static void keys_main(struct ch_boot *boot)
 
     net_pe_open(&pe, boot, &ch_link_ofi, BYTES, 1);
     for (size_t i = 0; i < PARTS; i++) {
-        EXPECT(ch_link_ofi.attach(pe.ep, memory + i * BYTES, BYTES, &keys[i]) == CHORUS_OK);
+        const struct ch_memory_part part = {.base = memory + i * BYTES, .bytes = BYTES};
+
+        EXPECT(ch_link_ofi.attach(pe.ep, &part, &keys[i]) == CHORUS_OK);
         EXPECT(keys[i] >> 32 != 0);
         EXPECT(i == 0 || keys[i] - keys[i - 1] > UINT32_MAX);
     }

@@ -108,9 +108,10 @@ chorus_status ch_context_agree(struct ch_boot *boot, const struct ch_options *op
 /* --- the folders -------------------------------------------------------------------------- */
 
 /* What the heap calls for its memory, in the three functions below; self: the links. */
-static chorus_status register_memory(void *self, void *base, size_t bytes, uint64_t *key_out)
+static chorus_status register_memory(void *self, const struct ch_memory_part *part,
+                                     uint64_t *key_out)
 {
-    return ch_links_attach(self, base, bytes, key_out);
+    return ch_links_attach(self, part, key_out);
 }
 
 static void unregister_memory(void *self, void *base)

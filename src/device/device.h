@@ -32,6 +32,19 @@ struct ch_device_id {
 struct ch_device;
 struct ch_wait_policy; /* base/door.h */
 
+/* Where memory is: may the CPU access it? */
+enum ch_memory_kind { CH_MEMORY_HOST, CH_MEMORY_GPU };
+
+/* A part of a PE's memory that peers on other hosts may access through a network. */
+struct ch_memory_part {
+    void *base; /* address in that PE */
+    size_t bytes;
+    enum ch_memory_kind kind;
+    int dma_buf;     /* of memory of a GPU at this PE: the descriptor of a dma-buf that contains
+                        it; -1: there is none */
+    uint64_t offset; /* of base in that dma-buf */
+};
+
 /*
  * Choose the device for a PE, which is the `place`th of n_places on this machine: the given
  * ordinal; with CH_OPTION_NO_DEVICE the device that the program made current on this thread,

@@ -114,14 +114,14 @@ static chorus_status commit_own(const struct ch_heap *heap, size_t lo, size_t hi
     const struct ch_segment *const own = &heap->segments[heap->me];
     const size_t base = heap->layout.symmetric_offset;
     const int error = ch_segment_commit(own, base + lo, base + hi);
+    const struct ch_memory_part part = {.base = own->base + base + lo, .bytes = hi - lo};
     chorus_status st = CHORUS_OK;
 
     if (error != 0)
         return CH_FAIL(CHORUS_ERR_NOMEM, "could not get memory from its host: %s",
                        strerror(error));
     if (heap->registration.attach != NULL)
-        st = heap->registration.attach(heap->registration.self, own->base + base + lo, hi - lo,
-                                       key_out);
+        st = heap->registration.attach(heap->registration.self, &part, key_out);
     if (st != CHORUS_OK) ch_segment_decommit(own, base + lo, base + hi);
     return st;
 }

@@ -30,6 +30,7 @@
 
 struct ch_device;
 struct ch_heap;
+struct ch_memory_part; /* device/device.h */
 
 struct ch_heap_info {
     size_t reserved_bytes;     /* largest size of the symmetric part */
@@ -55,7 +56,7 @@ void ch_heap_close(struct ch_heap *heap); /* undoes open; null is a no-op; not c
  * its symmetric part, once all PEs have attached theirs.
  */
 struct ch_heap_registration {
-    chorus_status (*attach)(void *self, void *base, size_t bytes, uint64_t *key_out);
+    chorus_status (*attach)(void *self, const struct ch_memory_part *part, uint64_t *key_out);
     void (*detach)(void *self, void *base);
     chorus_status (*add_peer_key)(void *self, uint32_t pe, const char *there, size_t bytes,
                                   uint64_t key);

@@ -61,11 +61,12 @@ static chorus_status add_peer_keys(const struct ch_voters *voters, const struct 
 static chorus_status register_records(const struct ch_voters *voters, const struct ch_ask *ask)
 {
     uint64_t key, *keys;
+    const struct ch_memory_part part = {.base = record_of(ask->heap, ch_heap_me(ask->heap)),
+                                        .bytes = RECORD_BYTES};
     struct ch_vote vote = {"records across hosts", CHORUS_OK, &key, sizeof(key)};
     chorus_status status;
 
-    vote.mine = ch_links_attach(ask->links, record_of(ask->heap, ch_heap_me(ask->heap)),
-                                RECORD_BYTES, &key);
+    vote.mine = ch_links_attach(ask->links, &part, &key);
     if (!ch_links_need_keys(ask->links)) return vote.mine;
     keys = calloc(voters->n, sizeof(*keys));
     if (keys == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u keys", voters->n);

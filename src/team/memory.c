@@ -93,6 +93,7 @@ static chorus_status register_object(const struct ch_teams *teams,
 {
     struct ch_team *team = object->team;
     const struct ch_voters voters = ch_team_voters(team);
+    const struct ch_memory_part part = {.base = object->start, .bytes = object->bytes};
     uint64_t mine = 0, *all;
     struct ch_vote vote = {.step = "memory of a team", .values = &mine, .bytes = sizeof(mine)};
     chorus_status status;
@@ -100,7 +101,7 @@ static chorus_status register_object(const struct ch_teams *teams,
     if (team->remotes == NULL) return CHORUS_OK;
     all = calloc(team->n, sizeof(*all));
     if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u keys", team->n);
-    vote.mine = ch_links_attach(teams->links, object->start, object->bytes, &mine);
+    vote.mine = ch_links_attach(teams->links, &part, &mine);
     status = ch_vote(&voters, &vote, all);
     for (uint32_t pe = 0; pe < team->n && status == CHORUS_OK; pe++)
         status = ch_links_add_peer_key(teams->links, team->members[pe].world,

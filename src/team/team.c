@@ -169,8 +169,11 @@ chorus_status ch_team_link(const struct ch_teams *teams, struct ch_team *team)
 chorus_status ch_team_attach(const struct ch_teams *teams, const struct ch_team *team,
                              struct ch_team_keys *keys_out)
 {
-    CH_TRY(ch_links_attach(teams->links, team->mail, shared_bytes(team), &keys_out->mail));
-    return ch_links_attach(teams->links, team->sync, sync_bytes(team), &keys_out->sync);
+    const struct ch_memory_part mail = {.base = team->mail, .bytes = shared_bytes(team)};
+    const struct ch_memory_part sync = {.base = team->sync, .bytes = sync_bytes(team)};
+
+    CH_TRY(ch_links_attach(teams->links, &mail, &keys_out->mail));
+    return ch_links_attach(teams->links, &sync, &keys_out->sync);
 }
 
 chorus_status ch_team_add_peer_keys(const struct ch_teams *teams, const struct ch_team *team,

@@ -41,6 +41,7 @@
 #include "base/error.h"
 #include "base/link.h"
 #include "base/option.h"
+#include "device/device.h"
 #include "transport/amo.h"
 
 #include <sched.h>
@@ -176,7 +177,7 @@ struct ch_link_ops {
 
     /* Attach a part of this PE's memory that peers may access, and detach it. ERR_NOMEM: a
      * limit, such as that of locked memory, which the message names. */
-    chorus_status (*attach)(struct ch_endpoint *ep, void *base, size_t bytes,
+    chorus_status (*attach)(struct ch_endpoint *ep, const struct ch_memory_part *part,
                             uint64_t *key_out);
     void (*detach)(struct ch_endpoint *ep, void *base);
     /* The same for a peer's memory, at the peer's address `there`; null if there are no

@@ -314,7 +314,7 @@ bool ch_link_is_done(struct ch_link *link, uint32_t ctx)
 
 /* ---- memory ---- */
 
-chorus_status ch_links_attach(struct ch_links *links, void *base, size_t bytes,
+chorus_status ch_links_attach(struct ch_links *links, const struct ch_memory_part *part,
                               uint64_t *key_out)
 {
     struct ch_network *network = links->network;
@@ -323,7 +323,7 @@ chorus_status ch_links_attach(struct ch_links *links, void *base, size_t bytes,
     *key_out = 0;
     if (network == NULL) return CHORUS_OK;
     ch_network_lock(network);
-    st = network->ops->attach(network->ep, base, bytes, key_out);
+    st = network->ops->attach(network->ep, part, key_out);
     ch_network_unlock(network);
     return st;
 }

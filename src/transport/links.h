@@ -118,7 +118,8 @@ void ch_links_describe(struct ch_links *links, uint32_t pe, char why_out[CH_LINK
 const char *ch_links_why_not(const struct ch_links *links, uint32_t kind);
 
 /* Attach memory of this PE that peers access, and detach it. No-ops without a network. */
-CH_MUST_CHECK chorus_status ch_links_attach(struct ch_links *links, void *base, size_t bytes,
+CH_MUST_CHECK chorus_status ch_links_attach(struct ch_links *links,
+                                            const struct ch_memory_part *part,
                                             uint64_t *key_out);
 void ch_links_detach(struct ch_links *links, void *base);
 /* Add the key of a peer's memory, at the peer's own address `there`, or remove it; no-ops for a

@@ -34,8 +34,11 @@ static struct ch_endpoint *open_net(void)
     uint64_t key;
 
     FUZZ_CHECK(ch_link_tcp.open(&terms, &ep) == CHORUS_OK);
-    for (int i = 0; i < PARTS; i++)
-        FUZZ_CHECK(ch_link_tcp.attach(ep, memory + PART + i * PART, PART, &key) == CHORUS_OK);
+    for (int i = 0; i < PARTS; i++) {
+        const struct ch_memory_part part = {.base = memory + PART + i * PART, .bytes = PART};
+
+        FUZZ_CHECK(ch_link_tcp.attach(ep, &part, &key) == CHORUS_OK);
+    }
     return ep;
 }
 

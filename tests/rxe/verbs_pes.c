@@ -116,9 +116,12 @@ static void start(void)
     heap = mmap(NULL, HEAP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     CHECK(heap != MAP_FAILED);
     shared->heap[me] = heap;
-    for (size_t half = 0; half < 2; half++)
-        CHECK(ch_link_verbs.attach(ep, heap + half * HALF_BYTES, HALF_BYTES,
-                                   &shared->keys[me][half]) == CHORUS_OK);
+    for (size_t half = 0; half < 2; half++) {
+        const struct ch_memory_part part = {.base = heap + half * HALF_BYTES,
+                                            .bytes = HALF_BYTES};
+
+        CHECK(ch_link_verbs.attach(ep, &part, &shared->keys[me][half]) == CHORUS_OK);
+    }
     meet();
     CHECK(ch_link_verbs.meet(ep, (const char(*)[CH_LINK_ADDRESS_BYTES])shared->cards) ==
           CHORUS_OK);

@@ -264,16 +264,19 @@ chorus_status ch_ofi_register(struct ch_endpoint *ep, const void *memory, size_t
                    bytes, fi_strerror(-error));
 }
 
-static chorus_status ofi_attach(struct ch_endpoint *ep, void *base, size_t bytes,
+static chorus_status ofi_attach(struct ch_endpoint *ep, const struct ch_memory_part *part,
                                 uint64_t *key_out)
 {
     struct fid_mr *mr;
     chorus_status st;
 
-    CH_TRY(ch_ofi_register(ep, base, bytes,
+    CH_TRY(ch_ofi_register(ep, part->base, part->bytes,
                            FI_REMOTE_WRITE | FI_REMOTE_READ | FI_WRITE | FI_READ, &mr));
     *key_out = fi_mr_key(mr);
-    st = ch_parts_add(&ep->parts, (struct ch_part){(uintptr_t)base, bytes, *key_out, mr});
+    st = ch_parts_add(&ep->parts, (struct ch_part){.base = (uintptr_t)part->base,
+                                                   .bytes = part->bytes,
+                                                   .key = *key_out,
+                                                   .handle = mr});
     if (st != CHORUS_OK) (void)fi_close(&mr->fid);
     return st;
 }
@@ -290,7 +293,7 @@ static chorus_status ofi_add_peer_key(struct ch_endpoint *ep, uint32_t pe, const
                                       size_t bytes, uint64_t key)
 {
     return ch_parts_add(&ep->peers[pe].parts,
-                        (struct ch_part){(uintptr_t)there, bytes, key, NULL});
+                        (struct ch_part){.base = (uintptr_t)there, .bytes = bytes, .key = key});
 }
 
 static void ofi_drop_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there)

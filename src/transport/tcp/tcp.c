@@ -286,11 +286,12 @@ static chorus_status tcp_meet(struct ch_endpoint *ep,
     return CHORUS_OK;
 }
 
-static chorus_status tcp_attach(struct ch_endpoint *ep, void *base, size_t bytes,
+static chorus_status tcp_attach(struct ch_endpoint *ep, const struct ch_memory_part *part,
                                 uint64_t *key_out)
 {
     *key_out = 0;
-    return ch_parts_add(&ep->parts, (struct ch_part){.base = (uintptr_t)base, .bytes = bytes});
+    return ch_parts_add(&ep->parts,
+                        (struct ch_part){.base = (uintptr_t)part->base, .bytes = part->bytes});
 }
 
 static void tcp_detach(struct ch_endpoint *ep, void *base)

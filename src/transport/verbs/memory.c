@@ -89,7 +89,8 @@ static void deregister(struct ch_verbs_regions *regions)
  * hosts need to be fast. Without a bus, or if the second registration fails, both keys are the
  * same.
  */
-static chorus_status make_regions(const struct ch_endpoint *ep, void *base, size_t bytes,
+static chorus_status make_regions(const struct ch_endpoint *ep,
+                                  const struct ch_memory_part *part,
                                   struct ch_verbs_regions **regions_out)
 {
     const unsigned access =
@@ -97,30 +98,30 @@ static chorus_status make_regions(const struct ch_endpoint *ep, void *base, size
     struct ch_verbs_regions *regions = calloc(1, sizeof(*regions));
 
     if (regions == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a part of the heap");
-    regions->strict = ibv_reg_mr(ep->pd, base, bytes, access);
+    regions->strict = ibv_reg_mr(ep->pd, part->base, part->bytes, access);
     if (regions->strict == NULL) {
         const int error = errno;
 
         free(regions);
-        return ch_verbs_fail_registration(ep, bytes, error);
+        return ch_verbs_fail_registration(ep, part->bytes, error);
     }
     if (!ep->device.is_software)
         regions->relaxed =
-            ibv_reg_mr(ep->pd, base, bytes, access | IBV_ACCESS_RELAXED_ORDERING);
+            ibv_reg_mr(ep->pd, part->base, part->bytes, access | IBV_ACCESS_RELAXED_ORDERING);
     *regions_out = regions;
     return CHORUS_OK;
 }
 
-chorus_status ch_verbs_attach(struct ch_endpoint *ep, void *base, size_t bytes,
+chorus_status ch_verbs_attach(struct ch_endpoint *ep, const struct ch_memory_part *part,
                               uint64_t *key_out)
 {
     struct ch_verbs_regions *regions = NULL;
     chorus_status st;
 
-    CH_TRY(make_regions(ep, base, bytes, &regions));
-    (void)madvise(base, bytes, MADV_DOFORK);
-    st = ch_parts_add(&ep->parts, (struct ch_part){.base = (uintptr_t)base,
-                                                   .bytes = bytes,
+    CH_TRY(make_regions(ep, part, &regions));
+    (void)madvise(part->base, part->bytes, MADV_DOFORK);
+    st = ch_parts_add(&ep->parts, (struct ch_part){.base = (uintptr_t)part->base,
+                                                   .bytes = part->bytes,
                                                    .key = regions->strict->lkey,
                                                    .handle = regions});
     if (st != CHORUS_OK) {

@@ -273,7 +273,7 @@ CH_MUST_CHECK chorus_status ch_verbs_fail_registration(const struct ch_endpoint 
 /* The operations of struct ch_link_ops. */
 void ch_verbs_card(const struct ch_endpoint *ep, char card_out[CH_LINK_ADDRESS_BYTES]);
 chorus_status ch_verbs_meet(struct ch_endpoint *ep, const char (*cards)[CH_LINK_ADDRESS_BYTES]);
-chorus_status ch_verbs_attach(struct ch_endpoint *ep, void *base, size_t bytes,
+chorus_status ch_verbs_attach(struct ch_endpoint *ep, const struct ch_memory_part *part,
                               uint64_t *key_out);
 void ch_verbs_detach(struct ch_endpoint *ep, void *base);
 chorus_status ch_verbs_add_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there,
