@@ -109,7 +109,12 @@ static chorus_status loop_meet(struct ch_endpoint *ep,
 static chorus_status loop_attach(struct ch_endpoint *ep, const struct ch_memory_part *part,
                                  uint64_t *key_out)
 {
-    (void)ep, (void)part;
+    (void)ep;
+    if (part->kind != CH_MEMORY_HOST)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                       "loop cannot attach %zu KiB of GPU memory: it moves data by the CPU, "
+                       "which does not access that memory; copy the data through host memory",
+                       part->bytes >> 10);
     *key_out = 0;
     return CHORUS_OK;
 }

@@ -66,13 +66,14 @@ void net_pe_share(struct net_pe *pe, char *part, size_t bytes, uint64_t key,
                   char *there_out[NET_PES_MAX])
 {
     struct part mine = {.there = part, .key = key}, all[PES_MAX];
+    struct ch_memory_part part_of_peer = {.bytes = bytes};
 
     EXPECT(pe->boot->ops->exchange(pe->boot, &mine, sizeof(mine), -1, all, NULL) == CHORUS_OK);
     for (uint32_t i = 0; i < pe->n; i++) {
         there_out[i] = all[i].there;
+        part_of_peer.base = all[i].there;
         if (i != pe->me && (pe->ops->caps(pe->ep) & CH_LINK_KEYS) != 0)
-            EXPECT(pe->ops->add_peer_key(pe->ep, i, all[i].there, bytes, all[i].key) ==
-                   CHORUS_OK);
+            EXPECT(pe->ops->add_peer_key(pe->ep, i, &part_of_peer, all[i].key) == CHORUS_OK);
     }
 }
 

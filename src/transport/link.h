@@ -17,6 +17,12 @@
  * a key for each, which every peer receives. An object on a peer must be in attached parts, of
  * which it may span several if a heap has grown.
  *
+ * GPUs. A network with CH_LINK_GPU may attach memory of the PE's GPU. Puts and gets may then
+ * have such parts at either end, and no CPU accesses them; other memory of GPUs must not be
+ * given to a network. The word of a signal that sets it may be there if the network has
+ * CH_LINK_PASSIVE. All other words, and those that atomics fetch to, are in host memory. An
+ * operation on another word fails its link.
+ *
  * Order. A context is an ordering domain. Of the operations of one context to one peer, signals
  * and atomics take effect in their order, and after all earlier puts, for any reader on
  * the peer. Puts and gets are not ordered among themselves, except puts with CH_LINK_IN_ORDER.
@@ -61,6 +67,7 @@ enum {
                     watch does not report them; without this bit they take effect while the
                     target, or its progress thread, makes progress */
     CH_LINK_KEYS = 1u << 2, /* peers must learn the keys of attached parts */
+    CH_LINK_GPU = 1u << 3,  /* memory of terms->gpu may be attached */
 };
 
 enum {
@@ -99,6 +106,8 @@ struct ch_link_terms {
     uint32_t me, n;
     const uint32_t *nodes;    /* [n]: the host of each PE; peers of this host need no network */
     const char *const *hosts; /* [n]: its name, for messages */
+    const struct ch_device_id *gpu; /* whose memory will be attached; null: only host memory
+                                       will be */
     unsigned char secret[32]; /* of the job, which both ends of a connection prove to have */
     unsigned char listen[16]; /* address at which sockets listen, IPv4 mapped into IPv6; 0: at
                                  those of CHORUS_NET, or at all */
@@ -176,14 +185,15 @@ struct ch_link_ops {
                           const char (*addresses)[CH_LINK_ADDRESS_BYTES]);
 
     /* Attach a part of this PE's memory that peers may access, and detach it. ERR_NOMEM: a
-     * limit, such as that of locked memory, which the message names. */
+     * limit, such as that of locked memory, which the message names. ERR_UNSUPPORTED: the
+     * network cannot access this memory of a GPU; the message has the reason, and the network
+     * stays usable. */
     chorus_status (*attach)(struct ch_endpoint *ep, const struct ch_memory_part *part,
                             uint64_t *key_out);
     void (*detach)(struct ch_endpoint *ep, void *base);
-    /* The same for a peer's memory, at the peer's address `there`; null if there are no
-     * keys. */
-    chorus_status (*add_peer_key)(struct ch_endpoint *ep, uint32_t pe, const char *there,
-                                  size_t bytes, uint64_t key);
+    /* The same for a peer's part, at the peer's address; null if there are no keys. */
+    chorus_status (*add_peer_key)(struct ch_endpoint *ep, uint32_t pe,
+                                  const struct ch_memory_part *there, uint64_t key);
     void (*drop_peer_key)(struct ch_endpoint *ep, uint32_t pe, const char *there);
 
     /* Post a receive: if pe puts exactly `bytes` to `slot`, and they have not begun to arrive,

@@ -343,17 +343,25 @@ bool ch_links_need_keys(const struct ch_links *links)
     return links->network != NULL && (links->network->caps & CH_LINK_KEYS) != 0;
 }
 
-chorus_status ch_links_add_peer_key(struct ch_links *links, uint32_t pe, const char *there,
-                                    size_t bytes, uint64_t key)
+chorus_status ch_links_add_peer_part(struct ch_links *links, uint32_t pe,
+                                     const struct ch_memory_part *there, uint64_t key)
 {
     const struct ch_link *link = ch_links_network_link(links, pe);
     chorus_status st;
 
     if (link == NULL || !ch_links_need_keys(links)) return CHORUS_OK;
     ch_network_lock(link->network);
-    st = link->ops->add_peer_key(link->ep, pe, there, bytes, key);
+    st = link->ops->add_peer_key(link->ep, pe, there, key);
     ch_network_unlock(link->network);
     return st;
+}
+
+chorus_status ch_links_add_peer_key(struct ch_links *links, uint32_t pe, const char *there,
+                                    size_t bytes, uint64_t key)
+{
+    const struct ch_memory_part part = {.base = (char *)(uintptr_t)there, .bytes = bytes};
+
+    return ch_links_add_peer_part(links, pe, &part, key);
 }
 
 void ch_links_drop_peer_key(struct ch_links *links, uint32_t pe, const char *there)

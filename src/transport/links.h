@@ -123,7 +123,10 @@ CH_MUST_CHECK chorus_status ch_links_attach(struct ch_links *links,
                                             uint64_t *key_out);
 void ch_links_detach(struct ch_links *links, void *base);
 /* Add the key of a peer's memory, at the peer's own address `there`, or remove it; no-ops for a
- * PE that is mapped. */
+ * PE that is mapped. add_peer_key is for host memory, add_peer_part for any. */
+CH_MUST_CHECK chorus_status ch_links_add_peer_part(struct ch_links *links, uint32_t pe,
+                                                   const struct ch_memory_part *there,
+                                                   uint64_t key);
 CH_MUST_CHECK chorus_status ch_links_add_peer_key(struct ch_links *links, uint32_t pe,
                                                   const char *there, size_t bytes,
                                                   uint64_t key);

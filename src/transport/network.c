@@ -209,7 +209,7 @@ bool ch_parts_hold(struct ch_parts *parts, uintptr_t there, uint64_t bytes)
         const struct ch_part *part = ch_parts_find(parts, there);
         size_t here;
 
-        if (part == NULL) return false;
+        if (part == NULL || part->kind != CH_MEMORY_HOST) return false;
         here = part->bytes - (there - part->base);
         if (here >= bytes) return true;
         there += here;

@@ -109,6 +109,7 @@ struct ch_part {
     size_t bytes;
     uint64_t key;
     void *handle; /* handle of the network */
+    enum ch_memory_kind kind;
 };
 
 /* Zeroed before use; ch_parts_free frees it. */
@@ -126,8 +127,8 @@ void ch_parts_free(struct ch_parts *parts);
 
 /* The part that contains the byte at `there`; null: there is none. */
 const struct ch_part *ch_parts_find(struct ch_parts *parts, uintptr_t there);
-/* Are these bytes in parts? They may be in several, since a heap that grows is attached in
- * parts. */
+/* Are these bytes in parts of host memory, so that the CPU may access them? They may be in
+ * several, since a heap that grows is attached in parts. */
 bool ch_parts_hold(struct ch_parts *parts, uintptr_t there, uint64_t bytes);
 
 /* ---- messages between PEs ---- */
@@ -168,8 +169,8 @@ struct ch_frame_operands {
     uint64_t value, compare;
 };
 
-/* Execute a frame of kind WORD. False: it names a word that is not attached; nothing was
- * changed. */
+/* Execute a frame of kind WORD. False: it names a word that is not in attached host memory;
+ * nothing was changed. */
 static inline bool ch_frame_execute_word(struct ch_parts *parts, const struct ch_frame *frame)
 {
     uint64_t *const word = (uint64_t *)(uintptr_t)frame->there;

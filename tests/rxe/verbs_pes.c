@@ -93,9 +93,12 @@ static void wait_word(const char *at, uint64_t value)
 
 static void learn(uint32_t pe)
 {
-    for (size_t half = 0; half < 2; half++)
-        CHECK(ch_link_verbs.add_peer_key(ep, pe, shared->heap[pe] + half * HALF_BYTES,
-                                         HALF_BYTES, shared->keys[pe][half]) == CHORUS_OK);
+    for (size_t half = 0; half < 2; half++) {
+        const struct ch_memory_part part = {.base = shared->heap[pe] + half * HALF_BYTES,
+                                            .bytes = HALF_BYTES};
+
+        CHECK(ch_link_verbs.add_peer_key(ep, pe, &part, shared->keys[pe][half]) == CHORUS_OK);
+    }
 }
 
 static void start(void)
@@ -212,10 +215,11 @@ static int fault(const char *name)
         return expect("PE 1 on host beta");
     }
     if (strcmp(name, "key") == 0) {
+        const struct ch_memory_part part = {.base = shared->heap[1], .bytes = HALF_BYTES};
+
         if (me == 1) return expect("PE 0 on host alpha");
         ch_link_verbs.drop_peer_key(ep, 1, shared->heap[1]);
-        CHECK(ch_link_verbs.add_peer_key(ep, 1, shared->heap[1], HALF_BYTES, 12345) ==
-              CHORUS_OK);
+        CHECK(ch_link_verbs.add_peer_key(ep, 1, &part, 12345) == CHORUS_OK);
         put_once();
         return expect("the memory key");
     }

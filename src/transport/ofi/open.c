@@ -289,11 +289,13 @@ static void ofi_detach(struct ch_endpoint *ep, void *base)
         (void)fi_close(&((struct fid_mr *)part.handle)->fid);
 }
 
-static chorus_status ofi_add_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there,
-                                      size_t bytes, uint64_t key)
+static chorus_status ofi_add_peer_key(struct ch_endpoint *ep, uint32_t pe,
+                                      const struct ch_memory_part *there, uint64_t key)
 {
-    return ch_parts_add(&ep->peers[pe].parts,
-                        (struct ch_part){.base = (uintptr_t)there, .bytes = bytes, .key = key});
+    return ch_parts_add(&ep->peers[pe].parts, (struct ch_part){.base = (uintptr_t)there->base,
+                                                               .bytes = there->bytes,
+                                                               .key = key,
+                                                               .kind = there->kind});
 }
 
 static void ofi_drop_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there)

@@ -289,6 +289,12 @@ static chorus_status tcp_meet(struct ch_endpoint *ep,
 static chorus_status tcp_attach(struct ch_endpoint *ep, const struct ch_memory_part *part,
                                 uint64_t *key_out)
 {
+    if (part->kind != CH_MEMORY_HOST)
+        return CH_FAIL(
+            CHORUS_ERR_UNSUPPORTED,
+            "tcp cannot attach %zu KiB of GPU memory: it moves data by the CPU, which "
+            "does not access that memory; copy the data through host memory",
+            part->bytes >> 10);
     *key_out = 0;
     return ch_parts_add(&ep->parts,
                         (struct ch_part){.base = (uintptr_t)part->base, .bytes = part->bytes});

@@ -141,11 +141,13 @@ void ch_verbs_detach(struct ch_endpoint *ep, void *base)
     if (ch_parts_remove(&ep->parts, (uintptr_t)base, &part)) deregister(part.handle);
 }
 
-chorus_status ch_verbs_add_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there,
-                                    size_t bytes, uint64_t key)
+chorus_status ch_verbs_add_peer_key(struct ch_endpoint *ep, uint32_t pe,
+                                    const struct ch_memory_part *there, uint64_t key)
 {
-    return ch_parts_add(&ep->peers[pe].places,
-                        (struct ch_part){.base = (uintptr_t)there, .bytes = bytes, .key = key});
+    return ch_parts_add(&ep->peers[pe].places, (struct ch_part){.base = (uintptr_t)there->base,
+                                                                .bytes = there->bytes,
+                                                                .key = key,
+                                                                .kind = there->kind});
 }
 
 void ch_verbs_drop_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there)

@@ -276,8 +276,8 @@ chorus_status ch_verbs_meet(struct ch_endpoint *ep, const char (*cards)[CH_LINK_
 chorus_status ch_verbs_attach(struct ch_endpoint *ep, const struct ch_memory_part *part,
                               uint64_t *key_out);
 void ch_verbs_detach(struct ch_endpoint *ep, void *base);
-chorus_status ch_verbs_add_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there,
-                                    size_t bytes, uint64_t key);
+chorus_status ch_verbs_add_peer_key(struct ch_endpoint *ep, uint32_t pe,
+                                    const struct ch_memory_part *there, uint64_t key);
 void ch_verbs_drop_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there);
 void ch_verbs_abandon(struct ch_endpoint *ep, uint32_t pe);
 
