@@ -15,18 +15,28 @@
 
 _Static_assert(sizeof(struct ch_verbs_card) <= CH_LINK_ADDRESS_BYTES, "card");
 
-chorus_status ch_verbs_fail_registration(const struct ch_endpoint *ep, size_t bytes, int error)
+chorus_status ch_verbs_fail_registration(const struct ch_endpoint *ep,
+                                         const struct ch_memory_part *part, int error)
 {
+    const char *const what = part->kind == CH_MEMORY_GPU ? "GPU memory" : "memory";
     struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
 
     (void)getrlimit(RLIMIT_MEMLOCK, &limit);
     if (error == ENOMEM && limit.rlim_cur != RLIM_INFINITY)
         return CH_FAIL(CHORUS_ERR_NOMEM,
-                       "%s cannot register %zu KiB of memory: this process may lock %llu "
-                       "KiB; raise that limit (ulimit -l, or LimitMEMLOCK of the service)",
-                       ep->device.name, bytes >> 10, (unsigned long long)limit.rlim_cur >> 10);
+                       "%s cannot register %zu KiB of %s: this process may lock %llu KiB; "
+                       "raise that limit (ulimit -l, or LimitMEMLOCK of the service)",
+                       ep->device.name, part->bytes >> 10, what,
+                       (unsigned long long)limit.rlim_cur >> 10);
+    if (part->kind == CH_MEMORY_GPU)
+        return CH_FAIL(
+            CHORUS_ERR_UNSUPPORTED,
+            "%s cannot register %zu KiB of GPU memory by a dma-buf: %s; this needs a "
+            "build with rdma-core 34, Linux 5.12, and drivers of the adapter and of "
+            "the GPU that share memory by dma-bufs",
+            ep->device.name, part->bytes >> 10, strerror(error));
     return CH_FAIL(CHORUS_ERR_SYSTEM, "%s cannot register %zu KiB of memory: %s",
-                   ep->device.name, bytes >> 10, strerror(error));
+                   ep->device.name, part->bytes >> 10, strerror(error));
 }
 
 /* Returns 1 or 2; 0: the device is InfiniBand. */
@@ -76,11 +86,33 @@ chorus_status ch_verbs_meet(struct ch_endpoint *ep, const char (*cards)[CH_LINK_
     return CHORUS_OK;
 }
 
+/* Tried with a descriptor that is none: whoever can register memory refuses that (EBADF). */
+bool ch_verbs_takes_dma_buf(const struct ch_endpoint *ep)
+{
+    struct ibv_mr *mr;
+
+    errno = 0;
+    mr = CH_VERBS_REG_DMA_BUF(ep->pd, 0, CH_VERBS_PIECE_BYTES, 0, -1, IBV_ACCESS_LOCAL_WRITE);
+    if (mr != NULL) (void)ibv_dereg_mr(mr);
+    return errno != EOPNOTSUPP && errno != EPROTONOSUPPORT && errno != ENOSYS;
+}
+
 static void deregister(struct ch_verbs_regions *regions)
 {
     (void)ibv_dereg_mr(regions->strict);
     if (regions->relaxed != NULL) (void)ibv_dereg_mr(regions->relaxed);
     free(regions);
+}
+
+/* Register a part once. Its addresses are those of this process, on a GPU too. Null: errno is
+ * the reason. */
+static struct ibv_mr *register_part(const struct ch_endpoint *ep,
+                                    const struct ch_memory_part *part, unsigned access)
+{
+    if (part->kind == CH_MEMORY_HOST)
+        return ibv_reg_mr(ep->pd, part->base, part->bytes, access);
+    return CH_VERBS_REG_DMA_BUF(ep->pd, part->offset, part->bytes, (uintptr_t)part->base,
+                                part->dma_buf, (int)access);
 }
 
 /*
@@ -98,16 +130,15 @@ static chorus_status make_regions(const struct ch_endpoint *ep,
     struct ch_verbs_regions *regions = calloc(1, sizeof(*regions));
 
     if (regions == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a part of the heap");
-    regions->strict = ibv_reg_mr(ep->pd, part->base, part->bytes, access);
+    regions->strict = register_part(ep, part, access);
     if (regions->strict == NULL) {
         const int error = errno;
 
         free(regions);
-        return ch_verbs_fail_registration(ep, part->bytes, error);
+        return ch_verbs_fail_registration(ep, part, error);
     }
     if (!ep->device.is_software)
-        regions->relaxed =
-            ibv_reg_mr(ep->pd, part->base, part->bytes, access | IBV_ACCESS_RELAXED_ORDERING);
+        regions->relaxed = register_part(ep, part, access | IBV_ACCESS_RELAXED_ORDERING);
     *regions_out = regions;
     return CHORUS_OK;
 }
@@ -118,12 +149,19 @@ chorus_status ch_verbs_attach(struct ch_endpoint *ep, const struct ch_memory_par
     struct ch_verbs_regions *regions = NULL;
     chorus_status st;
 
+    if (part->kind == CH_MEMORY_GPU && part->dma_buf < 0)
+        return CH_FAIL(
+            CHORUS_ERR_UNSUPPORTED,
+            "%s cannot register %zu KiB of GPU memory: there is no dma-buf of it; an "
+            "earlier message has the reason",
+            ep->device.name, part->bytes >> 10);
     CH_TRY(make_regions(ep, part, &regions));
-    (void)madvise(part->base, part->bytes, MADV_DOFORK);
+    if (part->kind == CH_MEMORY_HOST) (void)madvise(part->base, part->bytes, MADV_DOFORK);
     st = ch_parts_add(&ep->parts, (struct ch_part){.base = (uintptr_t)part->base,
                                                    .bytes = part->bytes,
                                                    .key = regions->strict->lkey,
-                                                   .handle = regions});
+                                                   .handle = regions,
+                                                   .kind = part->kind});
     if (st != CHORUS_OK) {
         deregister(regions);
         return st;

@@ -93,11 +93,12 @@ static void serve_amo(struct ch_endpoint *ep, struct ch_verbs_link *link,
 {
     void *const word = (void *)(uintptr_t)mail->there;
 
-    if (ch_parts_find(&ep->parts, (uintptr_t)word) == NULL ||
-        (mail->bytes != 4 && mail->bytes != 8) || mail->there % mail->bytes != 0 ||
+    if ((mail->bytes != 4 && mail->bytes != 8) || mail->there % mail->bytes != 0 ||
+        !ch_parts_hold(&ep->parts, mail->there, mail->bytes) ||
         mail->op > CH_AMO_COMPARE_SWAP || link->made - link->sent == CH_VERBS_AMOS) {
         ch_verbs_fail(ep, link, CHORUS_ERR_SYSTEM,
-                      "it asked for atomic %u of %u bytes at %p, which is not of this PE",
+                      "it asked for atomic %u of %u bytes at %p, which is not in attached host "
+                      "memory of this PE",
                       mail->op, mail->bytes, word);
         return;
     }

@@ -7,6 +7,9 @@
  * is copied through pieces of a registered pool: for writes before they are posted, for reads
  * when the completion arrives. A completion is requested for each operation that borrows or
  * uses such memory, and otherwise for one work request in CH_VERBS_EVERY.
+ *
+ * The CPU cannot access memory of a GPU. Sources there are never sent inline, and words there
+ * are only written by the device.
  */
 #include "transport/verbs/state.h"
 
@@ -57,6 +60,17 @@ static bool wait_for_room(struct ch_endpoint *ep, struct ch_verbs_link *link)
     struct waited p = {0, 0};
 
     while (!has_room(ep, link))
+        if (!progress_while_waiting(ep, link, &p)) return false;
+    return true;
+}
+
+/* Wait until the peer has answered all atomic operations of the link. False: the network has
+ * failed. */
+static bool wait_for_answers(struct ch_endpoint *ep, struct ch_verbs_link *link)
+{
+    struct waited p = {0, 0};
+
+    while (link->asked != link->answered)
         if (!progress_while_waiting(ep, link, &p)) return false;
     return true;
 }
@@ -164,7 +178,7 @@ static bool post_put(struct ch_endpoint *ep, struct ch_verbs_link *link, char *t
     if (!find_place(ep, link, there, &place)) return false;
     bytes = request_bytes(ep, part, src, &place, there, bytes);
     sge.length = (uint32_t)bytes;
-    if (bytes <= ep->inline_bytes) {
+    if (bytes <= ep->inline_bytes && (part == NULL || part->kind == CH_MEMORY_HOST)) {
         wr.send_flags = IBV_SEND_INLINE;
     } else if (part != NULL) {
         sge.lkey = (uint32_t)part->key;
@@ -230,6 +244,22 @@ static void send_mail(struct ch_endpoint *ep, struct ch_verbs_link *link,
     post_request(ep, link, &wr, (struct ch_verbs_slot){0});
 }
 
+/* Fail the network unless the peer's CPU can access its memory at `there`. */
+static bool check_cpu_access(struct ch_endpoint *ep, struct ch_verbs_link *link,
+                             const char *there)
+{
+    struct ch_part place;
+
+    if (!find_place(ep, link, there, &place)) return false;
+    if (place.kind == CH_MEMORY_HOST) return true;
+    ch_verbs_fail(
+        ep, link, CHORUS_ERR_UNSUPPORTED,
+        "its word at %p is in GPU memory, where its CPU cannot change it for an atomic "
+        "operation or a signal",
+        (const void *)there);
+    return false;
+}
+
 /* Request an atomic operation of the peer's CPU, after a wait for room. */
 static void post_amo(struct ch_endpoint *ep, struct ch_verbs_link *link,
                      const struct ch_verbs_op *op)
@@ -243,6 +273,7 @@ static void post_amo(struct ch_endpoint *ep, struct ch_verbs_link *link,
                                        .compare = op->compare};
     struct waited p = {0, 0};
 
+    if (!check_cpu_access(ep, link, op->there)) return;
     while (link->asked - link->answered == CH_VERBS_AMOS || !has_room(ep, link))
         if (!progress_while_waiting(ep, link, &p)) return;
     link->fetched[link->asked++ % CH_VERBS_AMOS] = op->dst;
@@ -254,6 +285,8 @@ static void post_amo(struct ch_endpoint *ep, struct ch_verbs_link *link,
  * word is a separate write after the earlier writes, under the key under which no write passes
  * another. Otherwise, and after atomic operations, which the peer's CPU may not have executed
  * yet, that CPU stores the word: it receives the message after all earlier writes have arrived.
+ * A word in GPU memory, which that CPU cannot store, waits for the answers to these atomic
+ * operations instead.
  */
 static void post_word(struct ch_endpoint *ep, struct ch_verbs_link *link,
                       const struct ch_verbs_op *op)
@@ -265,6 +298,8 @@ static void post_word(struct ch_endpoint *ep, struct ch_verbs_link *link,
                              .opcode = IBV_WR_RDMA_WRITE,
                              .send_flags = IBV_SEND_INLINE};
 
+    if (!find_place(ep, link, op->there, &place)) return;
+    if (ep->is_in_order && place.kind == CH_MEMORY_GPU && !wait_for_answers(ep, link)) return;
     if (!ep->is_in_order || link->asked != link->answered) {
         struct ch_verbs_op set = *op;
 
@@ -273,7 +308,7 @@ static void post_word(struct ch_endpoint *ep, struct ch_verbs_link *link,
         post_amo(ep, link, &set);
         return;
     }
-    if (!find_place(ep, link, op->there, &place) || !wait_for_room(ep, link)) return;
+    if (!wait_for_room(ep, link)) return;
     wr.wr.rdma.remote_addr = (uintptr_t)op->there;
     wr.wr.rdma.rkey = CH_VERBS_STRICT(place.key);
     post_request(ep, link, &wr, (struct ch_verbs_slot){0});

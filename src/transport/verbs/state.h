@@ -169,6 +169,7 @@ struct ch_endpoint {
     uint64_t calls_sent, calls_done;
     uint32_t inline_bytes;
     bool is_in_order; /* readers of the written memory see writes of a queue pair in order */
+    bool takes_gpu;   /* it can register the memory of a dma-buf */
     bool is_armed;    /* an event was requested for the next completion */
     int watch_fd;
     uint32_t looks;
@@ -267,9 +268,12 @@ void ch_verbs_announce_sleep(struct ch_endpoint *ep);
 void ch_verbs_send_answers(struct ch_endpoint *ep, struct ch_verbs_link *link);
 
 /* --- memory.c --- */
-/* Fail with the message that `bytes` cannot be registered; error: the errno. */
+/* Fail with the message that the part cannot be registered; error: the errno. */
 CH_MUST_CHECK chorus_status ch_verbs_fail_registration(const struct ch_endpoint *ep,
-                                                       size_t bytes, int error);
+                                                       const struct ch_memory_part *part,
+                                                       int error);
+/* Can the device, its driver and the kernel register the memory of a dma-buf? */
+bool ch_verbs_takes_dma_buf(const struct ch_endpoint *ep);
 /* The operations of struct ch_link_ops. */
 void ch_verbs_card(const struct ch_endpoint *ep, char card_out[CH_LINK_ADDRESS_BYTES]);
 chorus_status ch_verbs_meet(struct ch_endpoint *ep, const char (*cards)[CH_LINK_ADDRESS_BYTES]);

@@ -55,6 +55,8 @@ char *ch_verbs_sent_at(const struct ch_endpoint *ep, uint32_t i)
  * and the parent still use the same pages. */
 static chorus_status make_pool(struct ch_endpoint *ep)
 {
+    const struct ch_memory_part part = {.bytes = POOL_BYTES};
+
     ep->pool =
         mmap(NULL, POOL_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (ep->pool == MAP_FAILED) {
@@ -62,7 +64,7 @@ static chorus_status make_pool(struct ch_endpoint *ep)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the buffers of verbs");
     }
     ep->pool_mr = ibv_reg_mr(ep->pd, ep->pool, POOL_BYTES, IBV_ACCESS_LOCAL_WRITE);
-    if (ep->pool_mr == NULL) return ch_verbs_fail_registration(ep, POOL_BYTES, errno);
+    if (ep->pool_mr == NULL) return ch_verbs_fail_registration(ep, &part, errno);
     for (uint32_t i = 0; i < CH_VERBS_PIECES; i++)
         ep->free_pieces[i] = ep->pool + PIECES_AT + i * CH_VERBS_PIECE_BYTES;
     ep->n_free_pieces = CH_VERBS_PIECES;
@@ -148,6 +150,7 @@ static chorus_status open_device(struct ch_endpoint *ep)
     CH_TRY(make_pool(ep));
     CH_TRY(make_queues(ep));
     CH_TRY(try_queue_pair(ep));
+    ep->takes_gpu = ep->terms.gpu != NULL && ch_verbs_takes_dma_buf(ep);
     return make_watch(ep);
 }
 
@@ -223,9 +226,11 @@ static chorus_status verbs_open(const struct ch_link_terms *terms, struct ch_end
 
 static uint32_t verbs_caps(const struct ch_endpoint *ep)
 {
-    if (!ep->is_in_order) return CH_LINK_KEYS; /* the peer's CPU stores words */
+    const uint32_t caps = CH_LINK_KEYS | (ep->takes_gpu ? CH_LINK_GPU : 0);
+
+    if (!ep->is_in_order) return caps; /* the peer's CPU stores words */
     /* Only a device in software has no key under which writes may pass each other. */
-    return CH_LINK_KEYS | CH_LINK_PASSIVE | (ep->device.is_software ? CH_LINK_IN_ORDER : 0);
+    return caps | CH_LINK_PASSIVE | (ep->device.is_software ? CH_LINK_IN_ORDER : 0);
 }
 
 /* --- operations --- */
