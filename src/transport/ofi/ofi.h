@@ -118,15 +118,24 @@ struct ch_endpoint {
 /* Fail with ERR_UNSUPPORTED if strangers could access memory through this provider. */
 CH_MUST_CHECK chorus_status ch_ofi_check_keys(const struct fi_info *info,
                                               const struct ch_options *options);
-/* Register memory with the fabric; access: FI_ bits of how it will be used. */
-CH_MUST_CHECK chorus_status ch_ofi_register(struct ch_endpoint *ep, const void *memory,
-                                            size_t bytes, uint64_t access,
-                                            struct fid_mr **mr_out);
 /* Close the endpoint, and with it all operations in flight; all peers count as failed. */
 void ch_ofi_close_endpoint(struct ch_endpoint *ep);
 /* Note that the peer can no longer be reached; progress returns the first failure. error: of
  * libfabric, positive. */
 void ch_ofi_fail(struct ch_endpoint *ep, uint32_t pe, int error, const char *what);
+
+/* memory.c */
+/* Register memory with the fabric; access: FI_ bits of how it will be used. */
+CH_MUST_CHECK chorus_status ch_ofi_register(struct ch_endpoint *ep, const void *memory,
+                                            size_t bytes, uint64_t access,
+                                            struct fid_mr **mr_out);
+/* The operations of struct ch_link_ops. */
+chorus_status ch_ofi_attach(struct ch_endpoint *ep, const struct ch_memory_part *part,
+                            uint64_t *key_out);
+void ch_ofi_detach(struct ch_endpoint *ep, void *base);
+chorus_status ch_ofi_add_peer_key(struct ch_endpoint *ep, uint32_t pe,
+                                  const struct ch_memory_part *there, uint64_t key);
+void ch_ofi_drop_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there);
 
 /* post.c: the operations of struct ch_link_ops. */
 chorus_status ch_ofi_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, char *there,
