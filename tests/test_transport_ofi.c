@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A program without the job's secret that reaches the endpoints of its PEs through libfabric:
- * it neither reads nor writes their memory, and the job goes on. And which providers are
- * refused, because that would not hold.
+ * it neither reads nor writes their memory, and the job goes on. Which providers are refused,
+ * because that would not hold. And how memory of GPUs is registered and transferred, with a
+ * provider that is a fake.
  */
 #include "base/clock.h"
 #include "net_pes.h"
@@ -12,6 +13,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum { BYTES = 4096, SECRET = 0x5e, KEYS = 5 };
 #define PATIENCE_NS (CH_NS_PER_S / 5) /* a provider may answer nothing */
@@ -293,6 +295,245 @@ START_TEST(keys__that_can_be_guessed__refuse_sockets)
 }
 END_TEST
 
+/* ---- memory of GPUs ---- */
+
+enum { PART = 1 << 20, WRITES_MAX = 4 };
+#define PEERS_GPU ((uintptr_t)0x7000000000)
+#define PEERS_HOST ((uintptr_t)0x8000000000)
+
+static const struct ch_device_id gpu_id = {.ordinal = 3};
+
+/* What a provider that is a fake was asked for. */
+static struct {
+    int error; /* of registering; negative */
+    struct fi_mr_attr attr;
+    struct iovec memory;
+    int n_regions; /* now */
+    struct iovec writes[WRITES_MAX];
+    void *descs[WRITES_MAX];
+    int n_writes;
+} provider;
+
+static int close_region(struct fid *fid)
+{
+    provider.n_regions--;
+    free(fid);
+    return 0;
+}
+
+static struct fi_ops region_ops = {.close = close_region};
+
+static int regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags,
+                   struct fid_mr **mr_out)
+{
+    struct fid_mr *mr;
+
+    (void)fid, (void)flags;
+    provider.attr = *attr;
+    provider.memory = *attr->mr_iov;
+    if (provider.error != 0) return provider.error;
+    mr = calloc(1, sizeof(*mr));
+    mr->fid.ops = &region_ops;
+    mr->key = attr->requested_key;
+    mr->mem_desc = mr;
+    provider.n_regions++;
+    *mr_out = mr;
+    return 0;
+}
+
+static ssize_t writemsg(struct fid_ep *endpoint, const struct fi_msg_rma *msg, uint64_t flags)
+{
+    (void)endpoint, (void)flags;
+    provider.writes[provider.n_writes] = *msg->msg_iov;
+    provider.descs[provider.n_writes++] = *msg->desc;
+    return 0;
+}
+
+static ssize_t refuse_send(struct fid_ep *endpoint, const void *buffer, size_t bytes,
+                           void *desc, fi_addr_t to, void *of)
+{
+    (void)endpoint, (void)buffer, (void)bytes, (void)desc, (void)to, (void)of;
+    return -FI_EAGAIN;
+}
+
+static struct fi_ops_mr mr_ops = {.regattr = regattr};
+static struct fi_ops_rma rma_ops = {.writemsg = writemsg};
+static struct fi_ops_msg msg_ops = {.send = refuse_send};
+static struct fid_domain domain = {.mr = &mr_ops};
+static struct fid_ep endpoint = {.rma = &rma_ops, .msg = &msg_ops};
+
+static char *gpu; /* two parts, which the CPU cannot access */
+
+static void add_peers_part(struct ch_endpoint *ep, uintptr_t base, enum ch_memory_kind kind)
+{
+    const struct ch_memory_part part = {.base = (void *)base, .bytes = PART, .kind = kind};
+
+    ck_assert_int_eq(ch_ofi_add_peer_key(ep, 1, &part, 7), CHORUS_OK);
+}
+
+static struct ch_endpoint *open_fake(void)
+{
+    static struct ch_options options;
+    static struct ch_door door;
+    struct ch_endpoint *ep = calloc(1, sizeof(*ep));
+
+    ck_assert_int_eq(ch_ofi_load(), CHORUS_OK);
+    memset(&provider, 0, sizeof(provider));
+    gpu = mmap(NULL, 2 * (size_t)PART, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ep->terms =
+        (struct ch_link_terms){.options = &options, .n = 2, .gpu = &gpu_id, .door = &door};
+    ep->info = fi_allocinfo();
+    ep->info->fabric_attr->prov_name = strdup("fake");
+    ep->info->domain_attr->name = strdup("fake0");
+    ep->info->domain_attr->mr_key_size = sizeof(uint64_t);
+    ep->info->ep_attr->max_msg_size = (size_t)1 << 30;
+    ep->domain = &domain;
+    ep->endpoint = &endpoint;
+    ep->takes_gpu = ep->is_ordered = true;
+    ep->peers = calloc(2, sizeof(*ep->peers));
+    ep->peers[1].n_out = sizeof(struct ch_ofi_header);
+    ep->ops = calloc(CH_OFI_OPS, sizeof(*ep->ops));
+    for (int i = 0; i < WRITES_MAX; i++) {
+        ep->ops[i].next = ep->free_bulks;
+        ep->free_bulks = &ep->ops[i];
+    }
+    add_peers_part(ep, PEERS_GPU, CH_MEMORY_GPU);
+    add_peers_part(ep, PEERS_HOST, CH_MEMORY_HOST);
+    return ep;
+}
+
+static void close_fake(struct ch_endpoint *ep)
+{
+    while (ep->parts.n > 0)
+        ch_ofi_detach(ep, (void *)ep->parts.all[0].base);
+    ck_assert_int_eq(provider.n_regions, 0);
+    ch_parts_free(&ep->parts);
+    ch_parts_free(&ep->peers[1].parts);
+    fi_freeinfo(ep->info);
+    free(ep->peers);
+    free(ep->ops);
+    free(ep);
+    (void)munmap(gpu, 2 * (size_t)PART);
+}
+
+static chorus_status attach_gpu(struct ch_endpoint *ep, size_t number)
+{
+    const struct ch_memory_part part = {
+        .base = gpu + number * PART, .bytes = PART, .kind = CH_MEMORY_GPU, .dma_buf = -1};
+    uint64_t key;
+
+    return ch_ofi_attach(ep, &part, &key);
+}
+
+START_TEST(gpu__its_memory__is_registered_by_address_and_device)
+{
+    struct ch_endpoint *ep = open_fake();
+
+    ck_assert_uint_eq(ch_link_ofi.caps(ep), CH_LINK_KEYS | CH_LINK_GPU);
+    ck_assert_int_eq(attach_gpu(ep, 0), CHORUS_OK);
+    ck_assert_int_eq(provider.attr.iface, FI_HMEM_CUDA);
+    ck_assert_int_eq(provider.attr.device.cuda, 3);
+    ck_assert_uint_eq(provider.attr.iov_count, 1);
+    ck_assert_ptr_eq(provider.memory.iov_base, gpu);
+    ck_assert_uint_eq(provider.memory.iov_len, PART);
+    ck_assert_uint_eq(provider.attr.access,
+                      FI_REMOTE_WRITE | FI_REMOTE_READ | FI_WRITE | FI_READ);
+    ck_assert_int_eq(provider.n_regions, 1);
+    close_fake(ep);
+}
+END_TEST
+
+START_TEST(gpu__provider_refuses_its_memory__says_why)
+{
+    struct ch_endpoint *ep = open_fake();
+
+    provider.error = -FI_EOPNOTSUPP;
+    ck_assert_int_eq(attach_gpu(ep, 0), CHORUS_ERR_UNSUPPORTED);
+    ck_assert(
+        pes_message_has("libfabric: provider fake cannot register 1024 KiB of GPU memory: "
+                        "Operation not supported; this needs a libfabric that was built "
+                        "with CUDA, and drivers"));
+    provider.error = -FI_ENOMEM;
+    ck_assert_int_eq(attach_gpu(ep, 0), CHORUS_ERR_NOMEM);
+    ck_assert(pes_message_has("libfabric: 1048576 bytes of GPU memory cannot be registered"));
+    ck_assert(pes_message_has("is the limit of locked memory (ulimit -l) too small?"));
+    ep->takes_gpu = false;
+    ck_assert_int_eq(attach_gpu(ep, 0), CHORUS_ERR_UNSUPPORTED);
+    ck_assert(
+        pes_message_has("libfabric: provider fake cannot register 1024 KiB of GPU memory: "
+                        "it does not offer FI_HMEM, or is software over sockets; fi_info "
+                        "-c FI_HMEM lists those that do"));
+    ck_assert_uint_eq(ep->parts.n, 0);
+    close_fake(ep);
+}
+END_TEST
+
+/* Short ones, which otherwise are copied into messages. */
+START_TEST(gpu__puts_at_either_end__are_writes)
+{
+    struct ch_endpoint *ep = open_fake();
+    uint64_t word = 1;
+
+    ck_assert_int_eq(attach_gpu(ep, 0), CHORUS_OK);
+    ck_assert_int_eq(attach_gpu(ep, 1), CHORUS_OK);
+    ck_assert_int_eq(ch_ofi_put(ep, 0, 1, (char *)PEERS_HOST, &word, 8), CHORUS_OK);
+    ck_assert_int_eq(provider.n_writes, 0);
+    ck_assert_int_eq(ch_ofi_put(ep, 0, 1, (char *)PEERS_HOST, gpu + 8, 8), CHORUS_OK);
+    ck_assert_int_eq(provider.n_writes, 1);
+    ck_assert_ptr_eq(provider.writes[0].iov_base, gpu + 8);
+    ck_assert_ptr_eq(provider.descs[0], ep->parts.all[0].handle);
+    ck_assert_int_eq(ch_ofi_put(ep, 0, 1, (char *)PEERS_GPU, &word, 8), CHORUS_OK);
+    ck_assert_int_eq(provider.n_writes, 2);
+    ck_assert_ptr_eq(provider.writes[1].iov_base, &word);
+    ck_assert_ptr_null(provider.descs[1]);
+    ck_assert_int_eq(ch_ofi_put(ep, 0, 1, (char *)PEERS_GPU, gpu + PART - 4, 12), CHORUS_OK);
+    ck_assert_int_eq(provider.n_writes, 4);
+    ck_assert_uint_eq(provider.writes[2].iov_len, 4);
+    ck_assert_ptr_eq(provider.writes[3].iov_base, gpu + PART);
+    ck_assert_ptr_eq(provider.descs[3], ep->parts.all[1].handle);
+    close_fake(ep);
+}
+END_TEST
+
+START_TEST(gpu__word_or_atomic_there__fails_the_peer)
+{
+    const struct ch_put_signal put = {
+        .word = (uint64_t *)PEERS_GPU, .op = _i == 0 ? CH_AMO_SET : CH_AMO_ADD, .value = 1};
+    struct ch_endpoint *ep = open_fake();
+
+    ck_assert_int_eq(ch_ofi_put_signal(ep, 0, 1, &put), CHORUS_OK);
+    ck_assert(ep->peers[1].has_failed);
+    ck_assert_ptr_nonnull(strstr(ep->why,
+                                 "its word is in GPU memory, where its CPU cannot change "
+                                 "it for an atomic operation or a signal"));
+    close_fake(ep);
+}
+END_TEST
+
+/* A provider without FI_HMEM is used nevertheless. */
+START_TEST(gpu__no_provider_takes_its_memory__opens_another)
+{
+    static struct ch_options options;
+    static struct ch_door door;
+    static const uint32_t node = 0;
+    static const char *const host = "alpha";
+    const struct ch_link_terms terms = {.options = &options,
+                                        .n = 1,
+                                        .nodes = &node,
+                                        .hosts = &host,
+                                        .gpu = &gpu_id,
+                                        .door = &door};
+    struct ch_endpoint *ep = NULL;
+
+    ck_assert_int_eq(ch_options_read(&options), CHORUS_OK);
+    options.transport = "ofi";
+    ck_assert_int_eq(ch_link_ofi.open(&terms, &ep), CHORUS_OK);
+    if ((ch_link_ofi.caps(ep) & CH_LINK_GPU) == 0)
+        ck_assert_int_eq(attach_gpu(ep, 0), CHORUS_ERR_UNSUPPORTED);
+    ch_link_ofi.close(ep);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tcase = tcase_create("ofi");
@@ -306,6 +547,11 @@ int main(void)
     tcase_add_test(tcase, stranger__without_secret__reads_and_writes_nothing);
     tcase_add_test(tcase, keys__of_parts__are_random);
     tcase_add_test(tcase, keys__that_can_be_guessed__refuse_sockets);
+    tcase_add_test(tcase, gpu__its_memory__is_registered_by_address_and_device);
+    tcase_add_test(tcase, gpu__provider_refuses_its_memory__says_why);
+    tcase_add_test(tcase, gpu__puts_at_either_end__are_writes);
+    tcase_add_loop_test(tcase, gpu__word_or_atomic_there__fails_the_peer, 0, 2);
+    tcase_add_test(tcase, gpu__no_provider_takes_its_memory__opens_another);
     srunner_run_all(runner, CK_ENV);
     failed = srunner_ntests_failed(runner);
     srunner_free(runner);

@@ -106,6 +106,7 @@ struct ch_endpoint {
     struct ch_ofi_op *free_sends, *free_bulks;
     char *buffers;
     struct fid_mr *buffers_mr; /* null: the fabric needs none */
+    bool takes_gpu;            /* memory of terms.gpu can be registered */
     bool is_ordered;           /* messages are ordered after writes */
     bool is_software; /* the provider uses no memory of the caller after posting, see post.c */
     bool has_moved, has_arrived;
@@ -125,9 +126,9 @@ void ch_ofi_close_endpoint(struct ch_endpoint *ep);
 void ch_ofi_fail(struct ch_endpoint *ep, uint32_t pe, int error, const char *what);
 
 /* memory.c */
-/* Register memory with the fabric; access: FI_ bits of how it will be used. */
-CH_MUST_CHECK chorus_status ch_ofi_register(struct ch_endpoint *ep, const void *memory,
-                                            size_t bytes, uint64_t access,
+/* Register a part with the fabric; access: FI_ bits of how it will be used. */
+CH_MUST_CHECK chorus_status ch_ofi_register(struct ch_endpoint *ep,
+                                            const struct ch_memory_part *part, uint64_t access,
                                             struct fid_mr **mr_out);
 /* The operations of struct ch_link_ops. */
 chorus_status ch_ofi_attach(struct ch_endpoint *ep, const struct ch_memory_part *part,

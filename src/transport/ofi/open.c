@@ -100,31 +100,47 @@ static bool is_of_domain(const struct fi_info *info, const struct ch_options *op
     return *options->net == '\0' || strcmp(info->domain_attr->name, options->net) == 0;
 }
 
-/* Create the requirements for a provider; order: FI_ORDER_ bits. Null: no memory. */
-static struct fi_info *make_hints(const struct ch_options *options, uint64_t order)
+/* What a provider must have besides what every PE needs. */
+struct wish {
+    bool gpu;       /* it registers memory of GPUs */
+    uint64_t order; /* of messages, FI_ORDER_ bits */
+};
+
+/* Create the requirements for a provider. Null: no memory. */
+static struct fi_info *make_hints(const struct ch_options *options, const struct wish *wish)
 {
     struct fi_info *hints = fi_allocinfo();
 
     if (hints == NULL) return NULL;
-    hints->caps = FI_MSG | FI_RMA;
+    hints->caps = FI_MSG | FI_RMA | (wish->gpu ? FI_HMEM : 0);
     hints->mode = FI_CONTEXT | FI_CONTEXT2;
     hints->ep_attr->type = FI_EP_RDM;
-    hints->tx_attr->msg_order = hints->rx_attr->msg_order = order;
+    hints->tx_attr->msg_order = hints->rx_attr->msg_order = wish->order;
     hints->domain_attr->threading = FI_THREAD_DOMAIN;
     hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
     hints->domain_attr->av_type = FI_AV_TABLE;
-    hints->domain_attr->mr_mode =
-        FI_MR_LOCAL | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR | FI_MR_ENDPOINT;
+    hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_ALLOCATED | FI_MR_PROV_KEY |
+                                  FI_MR_VIRT_ADDR | FI_MR_ENDPOINT |
+                                  (wish->gpu ? FI_MR_HMEM : 0);
     if (*options->net != '\0') hints->domain_attr->name = strdup(options->net);
     return hints;
 }
 
+/* Is this a provider to use? One in software, which transfers copies (post.c), cannot access
+ * memory of GPUs. */
+static bool is_usable(const struct fi_info *info, const struct ch_options *options,
+                      const struct wish *wish)
+{
+    if (is_software(info) && (wish->gpu || !is_wanted_by_name(options))) return false;
+    return is_of_domain(info, options);
+}
+
 /* Find the first usable provider; null in *info_out: there is none. Returns 0, or a negative
  * error of libfabric. */
-static int find_usable_info(const struct ch_options *options, uint64_t order,
+static int find_usable_info(const struct ch_options *options, const struct wish *wish,
                             struct fi_info **info_out)
 {
-    struct fi_info *hints = make_hints(options, order), *all = NULL, *each;
+    struct fi_info *hints = make_hints(options, wish), *all = NULL, *each;
     int error;
 
     if (hints == NULL) return -FI_ENOMEM;
@@ -132,8 +148,7 @@ static int find_usable_info(const struct ch_options *options, uint64_t order,
     fi_freeinfo(hints);
     if (error != 0) return error;
     for (each = all; each != NULL; each = each->next)
-        if ((is_wanted_by_name(options) || !is_software(each)) && is_of_domain(each, options))
-            break;
+        if (is_usable(each, options, wish)) break;
     *info_out = each != NULL ? fi_dupinfo(each) : NULL;
     fi_freeinfo(all);
     return 0;
@@ -166,16 +181,33 @@ static chorus_status fail_only_sockets(void)
                    "faster; CHORUS_TRANSPORT=ofi uses one of them");
 }
 
-/* Set ep->info to a usable provider. Ordered messages are required; messages ordered after
- * writes are preferred. */
+/* Set ep->info to the best usable provider, and ep->takes_gpu; null: there is none. Ordered
+ * messages are required; memory of the GPU, if there is one, and messages ordered after writes
+ * are preferred. Returns 0, or a negative error of libfabric. */
+static int find_best_info(struct ch_endpoint *ep)
+{
+    static const struct wish by_preference[] = {{true, FI_ORDER_SAS | FI_ORDER_SAW},
+                                                {true, FI_ORDER_SAS},
+                                                {false, FI_ORDER_SAS | FI_ORDER_SAW},
+                                                {false, FI_ORDER_SAS}};
+    const size_t n = sizeof(by_preference) / sizeof(by_preference[0]);
+    int error = 0;
+
+    for (size_t i = ep->terms.gpu != NULL ? 0 : 2; i < n && ep->info == NULL; i++) {
+        error = find_usable_info(ep->terms.options, &by_preference[i], &ep->info);
+        ep->takes_gpu = ep->info != NULL && by_preference[i].gpu;
+    }
+    return error;
+}
+
+/* Set ep->info to a usable provider. */
 static chorus_status find_provider(struct ch_endpoint *ep)
 {
     int error;
 
     if (!is_wanted_by_name(ep->terms.options) && !has_adapter()) return fail_only_sockets();
     CH_TRY(ch_ofi_load());
-    error = find_usable_info(ep->terms.options, FI_ORDER_SAS | FI_ORDER_SAW, &ep->info);
-    if (ep->info == NULL) error = find_usable_info(ep->terms.options, FI_ORDER_SAS, &ep->info);
+    error = find_best_info(ep);
     if (error != 0)
         return fail_provider(
             "no provider has reliable datagrams with messages in order and remote "
@@ -239,14 +271,15 @@ static chorus_status make_buffers(struct ch_endpoint *ep)
 {
     enum { MESSAGES = CH_OFI_SENDS + CH_OFI_RECEIVES };
     const size_t bytes = (size_t)MESSAGES * CH_OFI_MESSAGE;
+    struct ch_memory_part part = {.bytes = bytes};
 
     ep->ops = calloc(CH_OFI_OPS, sizeof(ep->ops[0]));
-    ep->buffers = aligned_alloc(CH_OFI_MESSAGE, bytes);
+    ep->buffers = part.base = aligned_alloc(CH_OFI_MESSAGE, bytes);
     ep->peers = calloc(ep->terms.n, sizeof(ep->peers[0]));
     if (ep->ops == NULL || ep->buffers == NULL || ep->peers == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "ofi: no memory for %u PEs", ep->terms.n);
     if ((ep->info->domain_attr->mr_mode & FI_MR_LOCAL) != 0)
-        CH_TRY(ch_ofi_register(ep, ep->buffers, bytes, FI_SEND | FI_RECV, &ep->buffers_mr));
+        CH_TRY(ch_ofi_register(ep, &part, FI_SEND | FI_RECV, &ep->buffers_mr));
     for (uint32_t i = 0; i < CH_OFI_OPS; i++) {
         struct ch_ofi_op *op = &ep->ops[i];
 
@@ -337,8 +370,7 @@ out_close:
 
 static uint32_t ofi_caps(const struct ch_endpoint *ep)
 {
-    (void)ep;
-    return CH_LINK_KEYS;
+    return CH_LINK_KEYS | (ep->takes_gpu ? CH_LINK_GPU : 0);
 }
 
 static void ofi_card(const struct ch_endpoint *ep, char card_out[CH_LINK_ADDRESS_BYTES])

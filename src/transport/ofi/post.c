@@ -109,6 +109,24 @@ static void add_pending_reply(struct ch_ofi_peer *peer, void *dst)
     peer->asked = peer->posted;
 }
 
+/* Is this address in a part on a GPU, which no CPU accesses? */
+static bool is_on_gpu(struct ch_parts *parts, const void *at)
+{
+    const struct ch_part *part = ch_parts_find(parts, (uintptr_t)at);
+
+    return part != NULL && part->kind == CH_MEMORY_GPU;
+}
+
+/* Fail the peer unless its CPU can access its word. */
+static bool check_cpu_access(struct ch_endpoint *ep, uint32_t pe, const void *word)
+{
+    if (!is_on_gpu(&ep->peers[pe].parts, word)) return true;
+    ch_ofi_fail(ep, pe, FI_EOPNOTSUPP,
+                "its word is in GPU memory, where its CPU cannot change it for an atomic "
+                "operation or a signal");
+    return false;
+}
+
 /* Post a frame that stores a word, and send it with those before it. */
 static void post_word(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, uint64_t *word,
                       uint64_t value)
@@ -116,7 +134,8 @@ static void post_word(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, uint64_
     const struct ch_frame head = {
         .kind = CH_FRAME_WORD, .there = (uintptr_t)word, .value = value};
 
-    if (post_frame(ep, ctx, pe, &head, NULL, 0)) ch_ofi_flush(ep, pe);
+    if (check_cpu_access(ep, pe, word) && post_frame(ep, ctx, pe, &head, NULL, 0))
+        ch_ofi_flush(ep, pe);
 }
 
 chorus_status ch_ofi_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum ch_amo op,
@@ -130,7 +149,9 @@ chorus_status ch_ofi_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum
                                   .wants_reply = fetched_out != NULL,
                                   .there = (uintptr_t)there};
 
-    if (!post_frame(ep, ctx, pe, &head, &operands, sizeof(operands))) return CHORUS_OK;
+    if (!check_cpu_access(ep, pe, there) ||
+        !post_frame(ep, ctx, pe, &head, &operands, sizeof(operands)))
+        return CHORUS_OK;
     if (fetched_out != NULL) add_pending_reply(&ep->peers[pe], fetched_out);
     ch_ofi_flush(ep, pe);
     return CHORUS_OK;
@@ -161,19 +182,23 @@ static bool make_copy(struct ch_ofi_op *op, struct iovec *memory, bool is_put)
 }
 
 /* Set *desc_out to the fabric's descriptor for memory at this PE: that of a part, or one
- * registered for the operation; null: the fabric needs none. */
+ * registered for the operation; null: the fabric needs none. Memory of a GPU, which is in a
+ * part, always needs one. */
 static chorus_status get_descriptor(struct ch_endpoint *ep, struct ch_ofi_op *op, void *memory,
                                     size_t bytes, void **desc_out)
 {
     const struct ch_part *part = ch_parts_find(&ep->parts, (uintptr_t)memory);
+    const struct ch_memory_part own = {.base = memory, .bytes = bytes};
 
     *desc_out = NULL;
-    if ((ep->info->domain_attr->mr_mode & FI_MR_LOCAL) == 0) return CHORUS_OK;
+    if ((ep->info->domain_attr->mr_mode & FI_MR_LOCAL) == 0 &&
+        (part == NULL || part->kind == CH_MEMORY_HOST))
+        return CHORUS_OK;
     if (part != NULL && part->bytes - ((uintptr_t)memory - part->base) >= bytes) {
         *desc_out = fi_mr_desc(part->handle);
         return CHORUS_OK;
     }
-    CH_TRY(ch_ofi_register(ep, memory, bytes, FI_WRITE | FI_READ, &op->mr));
+    CH_TRY(ch_ofi_register(ep, &own, FI_WRITE | FI_READ, &op->mr));
     *desc_out = fi_mr_desc(op->mr);
     return CHORUS_OK;
 }
@@ -266,13 +291,31 @@ static void start_bulk(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
     ep->has_moved = true;
 }
 
-/* Post the transfers of a whole put or get, which is divided at the parts of the peer's memory.
- */
+static size_t min_size(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Returns how many of the bytes one transfer can move, between `at` at this PE and `there` in
+ * the peer's part. Memory of this PE's GPU has a descriptor for each part. */
+static size_t transfer_bytes(struct ch_endpoint *ep, const char *at, const struct ch_part *part,
+                             uintptr_t there, size_t bytes)
+{
+    const struct ch_part *own = ch_parts_find(&ep->parts, (uintptr_t)at);
+    const size_t most = ep->info->ep_attr->max_msg_size;
+
+    bytes = min_size(bytes, part->base + part->bytes - there);
+    if (own != NULL && own->kind == CH_MEMORY_GPU)
+        bytes = min_size(bytes, own->base + own->bytes - (uintptr_t)at);
+    return min_size(bytes, most);
+}
+
+/* Post the transfers of a whole put or get, which is divided at the parts of the peer's memory,
+ * and at those of this PE's GPU. */
 static void transfer(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, uintptr_t there,
                      void *memory, size_t bytes, bool is_put)
 {
     struct ch_ofi_peer *peer = &ep->peers[pe];
-    const size_t most = ep->info->ep_attr->max_msg_size;
     char *at = memory;
 
     while (bytes != 0 && !peer->has_failed) {
@@ -287,9 +330,7 @@ static void transfer(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, uintptr_
             return;
         }
         part = *found;
-        here = part.bytes - (there - part.base);
-        if (here > bytes) here = bytes;
-        if (here > most) here = most;
+        here = transfer_bytes(ep, at, &part, there, bytes);
         start_bulk(ep, ctx, pe, &part, there, (struct iovec){at, here}, is_put);
         there += here;
         at += here;
@@ -304,7 +345,8 @@ chorus_status ch_ofi_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, char
         .kind = CH_FRAME_PUT, .there = (uintptr_t)there, .value = bytes};
     uint64_t small[CH_OFI_SMALL / sizeof(uint64_t)];
 
-    if (bytes > CH_OFI_SMALL) {
+    if (bytes > CH_OFI_SMALL || is_on_gpu(&ep->parts, src) ||
+        is_on_gpu(&ep->peers[pe].parts, there)) {
         transfer(ep, ctx, pe, (uintptr_t)there, (void *)(uintptr_t)src, bytes, true);
         return CHORUS_OK;
     }
