@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What all kinds of links share. */
 #include "transport/link.h"
+#include "transport/network.h"
 
 #include <check.h>
 #include <stdlib.h>
@@ -19,6 +20,35 @@ START_TEST(net_count__any_context__is_not_that_of_algorithms)
 }
 END_TEST
 
+/* Frames of peers access attached host memory alone, also where a part on a GPU is adjacent. */
+START_TEST(frames__about_memory_of_a_gpu__change_nothing)
+{
+    static uint64_t words[2];
+    const uintptr_t at = (uintptr_t)words;
+    const struct ch_frame_operands operands = {1, 0};
+    struct ch_frame frame = {.kind = CH_FRAME_WORD, .op = CH_AMO_ADD, .width = 8, .value = 5};
+    struct ch_parts parts = {0};
+    uint64_t before;
+
+    ck_assert_int_eq(ch_parts_add(&parts, (struct ch_part){.base = at, .bytes = 8}), CHORUS_OK);
+    ck_assert_int_eq(
+        ch_parts_add(&parts,
+                     (struct ch_part){.base = at + 8, .bytes = 8, .kind = CH_MEMORY_GPU}),
+        CHORUS_OK);
+    ck_assert(ch_parts_hold(&parts, at, 8) && !ch_parts_hold(&parts, at, 9));
+    frame.there = at + 8;
+    ck_assert(!ch_frame_execute_word(&parts, &frame));
+    ck_assert(!ch_frame_execute_amo(&parts, &frame, &operands, &before));
+    frame.there = at;
+    ck_assert(ch_frame_execute_word(&parts, &frame));
+    ck_assert(ch_frame_execute_amo(&parts, &frame, &operands, &before));
+    ck_assert_uint_eq(before, 5);
+    ck_assert_uint_eq(words[0], 6);
+    ck_assert_uint_eq(words[1], 0);
+    ch_parts_free(&parts);
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("transport_link");
@@ -27,6 +57,7 @@ int main(void)
     int failed;
 
     tcase_add_test(tcase, net_count__any_context__is_not_that_of_algorithms);
+    tcase_add_test(tcase, frames__about_memory_of_a_gpu__change_nothing);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

@@ -508,6 +508,30 @@ static void parts_main(struct ch_boot *boot)
     free(memory);
 }
 
+/* A network that cannot access it says why, and serves other memory as before. */
+static void gpu_main(struct ch_boot *boot)
+{
+    static uint64_t somewhere;
+    const struct ch_memory_part gpu = {
+        .base = &somewhere, .bytes = 1 << 20, .kind = CH_MEMORY_GPU, .dma_buf = -1};
+    char source[1000];
+    struct net_pe pe;
+    uint64_t key;
+
+    net_pe_open(&pe, boot, ops, 4096, 1);
+    EXPECT((ops->caps(pe.ep) & CH_LINK_GPU) == 0);
+    EXPECT(ops->attach(pe.ep, &gpu, &key) == CHORUS_ERR_UNSUPPORTED);
+    EXPECT(pes_message_has("1024 KiB of GPU memory"));
+    ops->detach(pe.ep, &somewhere);
+    net_fill(source, sizeof(source), pe.me);
+    ops->put(pe.ep, CTX_A, pe.next, place(&pe, pe.next, 9), source, sizeof(source));
+    net_pe_done(&pe, CTX_A, pe.next);
+    net_pe_meet(&pe);
+    EXPECT(net_is_filled(pe.memory + 9, sizeof(source), pe.before));
+    net_pe_meet(&pe);
+    net_pe_close(&pe);
+}
+
 static uint32_t n_noticed; /* PEs whose network failed */
 
 /* Memory that its PE did not attach is not touched, and the link ends: on both sides, or on
@@ -767,7 +791,7 @@ static void describe_main(struct ch_boot *boot)
     X(contexts, 2) X(contexts, 3) X(amo, 2) X(amo, 3) X(amo_together, 2)                    \
     X(amo_together, 4) X(flood, 2) X(flood, 3) \
     X(first_use, 2) X(first_use, 4) X(leave, 2) X(leave, 3) X(describe, 2) \
-    X(abandon, 2) X(abandon_nothing, 2)
+    X(abandon, 2) X(abandon_nothing, 2) X(gpu, 2)
 /* clang-format on */
 THREADS_LIST(ON_THREADS)
 /* clang-format off */
