@@ -65,6 +65,8 @@ void cuda_fake_reset(void)
     cuda_fake.multiprocessors = 132;
     cuda_fake.ctas = 1;
     cuda_fake.free_bytes = SIZE_MAX;
+    cuda_fake.rdma_order = CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER;
+    cuda_fake.rdma_flush = CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST;
     for (int i = 0; i < FAKE_DEVICES_MAX; i++)
         (void)snprintf(cuda_fake.bus[i], sizeof(cuda_fake.bus[i]), "0000:%02x:00.0", 16 + i);
 }

@@ -46,6 +46,9 @@ struct cuda_fake {
     CUresult access_error;    /* of making mapped memory accessible */
     CUresult fabric_error;    /* of creating memory with a fabric handle */
     CUresult import_error;    /* of taking memory by one */
+    CUresult dma_buf_error;   /* of making a dma-buf */
+    int rdma_order;           /* CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING, */
+    int rdma_flush;           /* and _FLUSH_WRITES_OPTIONS, of every device */
     int bad_device;           /* pinning memory for it fails; -1: none */
     int full_device;          /* it has no room for streams and events; -1: none */
     int bad_trial;            /* the trial of lines fails on this device; -1: on none */
@@ -71,6 +74,8 @@ struct cuda_fake {
     int mapping, mapping_at_once; /* threads that make or undo a mapping: now, and the most */
 
     int fabric_handles, descriptors;  /* memory was passed on by, ever */
+    int rdma_capable;                 /* creations of memory that adapters may access, ever */
+    uintptr_t dma_buf_lo, dma_buf_hi; /* of what the last dma-buf was made */
     int loaded, not_loaded;           /* kernels; launches of one that was not loaded before */
     int device_waits, stream_waits;   /* of the host */
     struct ch_kernel_pattern pattern; /* of the collective that was launched last */

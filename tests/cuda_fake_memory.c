@@ -114,6 +114,10 @@ static CUresult attribute(int *has, CUdevice_attribute which, CUdevice device)
 {
     (void)device;
     *has = which != cuda_fake.lacks;
+    if (which == CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING)
+        *has = cuda_fake.rdma_order;
+    if (which == CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS)
+        *has = cuda_fake.rdma_flush;
     return CUDA_SUCCESS;
 }
 
@@ -164,6 +168,7 @@ static CUresult create(CUmemGenericAllocationHandle *handle, size_t bytes,
     if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0) return CUDA_ERROR_OPERATING_SYSTEM;
     *handle = (CUmemGenericAllocationHandle)fd;
     count(&cuda_fake.handles, 1);
+    count(&cuda_fake.rdma_capable, memory->allocFlags.gpuDirectRDMACapable);
     return CUDA_SUCCESS;
 }
 
@@ -250,6 +255,25 @@ static CUresult import_handle(CUmemGenericAllocationHandle *handle, void *from,
     if (copy < 0) return CUDA_ERROR_OPERATING_SYSTEM;
     *handle = (CUmemGenericAllocationHandle)copy;
     count(&cuda_fake.handles, 1);
+    return CUDA_SUCCESS;
+}
+
+/* A file of that length; as the driver, only of whole pages. */
+static CUresult get_range_handle(void *to, CUdeviceptr at, size_t bytes,
+                                 CUmemRangeHandleType type, unsigned long long flags)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    int fd;
+
+    if (cuda_fake.dma_buf_error != CUDA_SUCCESS) return cuda_fake.dma_buf_error;
+    if (type != CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD || flags != 0 || at % page != 0 ||
+        bytes % page != 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    fd = memfd_create("fake dma-buf", MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0) return CUDA_ERROR_OPERATING_SYSTEM;
+    cuda_fake.dma_buf_lo = (uintptr_t)at;
+    cuda_fake.dma_buf_hi = (uintptr_t)at + bytes;
+    *(int *)to = fd;
     return CUDA_SUCCESS;
 }
 
@@ -375,6 +399,7 @@ static const struct {
     CALL(cuMemImportFromShareableHandle, import_handle),
     CALL(cuMemRetainAllocationHandle, retain),
     CALL(cuMemGetAllocationPropertiesFromHandle, properties),
+    CALL(cuMemGetHandleForAddressRange, get_range_handle),
     CALL(cuPointerGetAttribute, pointer_attribute),
     CALL(cuMulticastCreate, multicast_create),
     CALL(cuMulticastAddDevice, multicast_add),

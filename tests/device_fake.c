@@ -40,6 +40,7 @@ chorus_status ch_device_find(int ordinal, uint32_t place, uint32_t n_places,
                    fake.shares_device && (int)place == fake.bad ? 0 : place);
     id_out->memory_bytes = (uint64_t)1 << 30;
     id_out->granule_bytes = FAKE_GRANULE_BYTES;
+    id_out->has_ordered_rdma = id_out->has_rdma_flush = true;
     id_out->has_multicast = !fake.has_no_multicast || (int)place != fake.bad;
     return CHORUS_OK;
 }
@@ -168,6 +169,22 @@ chorus_status ch_device_retain(const struct ch_device *device, void *at, size_t 
 {
     (void)device, (void)at, (void)bytes, (void)handle_out, (void)pass_out;
     return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "taking memory: the test says no");
+}
+
+/* A file that has only the length of the memory. */
+chorus_status ch_device_dma_buf(const struct ch_device *device, const void *at, size_t bytes,
+                                int *fd_out, uint64_t *offset_out)
+{
+    int fd;
+
+    if (is_bad(device) && fake.has_no_dma_buf)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "a dma-buf at %p: the test says no", at);
+    fd = memfd_create("fake dma-buf", MFD_CLOEXEC);
+    if (fd < 0 || ftruncate(fd, (off_t)bytes) != 0)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no file");
+    *fd_out = fd;
+    *offset_out = 0;
+    return CHORUS_OK;
 }
 
 void ch_device_release(const struct ch_device *device, uint64_t handle)

@@ -20,6 +20,7 @@ struct fake {
     int maps_nothing;  /* mapping fails */
     int binds_nothing; /* binding to multicast fails */
     int has_no_multicast;
+    int has_no_dma_buf;  /* making one fails */
     int has_fabric;      /* all devices offer fabric handles */
     int has_no_fabric;   /* but for this one */
     int takes_no_fabric; /* it makes them, and takes none of others */

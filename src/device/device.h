@@ -27,6 +27,10 @@ struct ch_device_id {
     uint64_t memory_bytes;
     uint64_t granule_bytes; /* memory comes in multiples of this */
     bool has_multicast;     /* in hardware */
+    /* For networks whose adapters write into its memory. Do its kernels see data there before a
+     * word that was written there after the data? If not, the host must flush the writes before
+     * kernels read the data; can it? Where neither holds, data must go through host memory. */
+    bool has_ordered_rdma, has_rdma_flush;
 };
 
 struct ch_device;
@@ -158,6 +162,15 @@ void ch_device_release(const struct ch_device *device, uint64_t handle);
 CH_MUST_CHECK chorus_status ch_device_retain(const struct ch_device *device, void *at,
                                              size_t bytes, uint64_t *handle_out,
                                              struct ch_pass *pass_out);
+
+/*
+ * Make a dma-buf, by which network adapters access memory of this device: its descriptor, which
+ * the caller closes once networks have attached the memory, and the offset of `at` in it. All
+ * memory of the pages that contain [at, at + bytes) must be mapped. ERR_UNSUPPORTED: the
+ * device, its driver or the kernel makes none, with the reason.
+ */
+CH_MUST_CHECK chorus_status ch_device_dma_buf(const struct ch_device *device, const void *at,
+                                              size_t bytes, int *fd_out, uint64_t *offset_out);
 
 /* Map all of a handle's memory, for this device to load and store. */
 CH_MUST_CHECK chorus_status ch_device_map(const struct ch_device *device, char *at,

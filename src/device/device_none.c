@@ -115,6 +115,13 @@ chorus_status ch_device_retain(const struct ch_device *device, void *at, size_t 
     return fail_without_cuda();
 }
 
+chorus_status ch_device_dma_buf(const struct ch_device *device, const void *at, size_t bytes,
+                                int *fd_out, uint64_t *offset_out)
+{
+    (void)device, (void)at, (void)bytes, (void)fd_out, (void)offset_out;
+    return fail_without_cuda();
+}
+
 void ch_device_release(const struct ch_device *device, uint64_t handle)
 {
     (void)device, (void)handle;

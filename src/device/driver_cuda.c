@@ -49,6 +49,15 @@ chorus_status ch_driver_load(struct ch_driver *driver_out)
     return CHORUS_OK;
 }
 
+int ch_driver_attribute(const struct ch_driver *driver, int ordinal,
+                        CUdevice_attribute attribute)
+{
+    int value = 0;
+    const CUresult result = driver->cuDeviceGetAttribute(&value, attribute, (CUdevice)ordinal);
+
+    return result == CUDA_SUCCESS ? value : 0;
+}
+
 CUmemAllocationProp ch_driver_memory_of(int ordinal, CUmemAllocationHandleType kind)
 {
     const CUmemAllocationProp memory = {
@@ -227,11 +236,7 @@ static chorus_status check_abilities(const struct ch_driver *driver,
     };
 
     for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
-        int has = 0;
-        const CUresult result =
-            driver->cuDeviceGetAttribute(&has, needs[i].attribute, (CUdevice)ordinal);
-
-        if (result != CUDA_SUCCESS || !has)
+        if (ch_driver_attribute(driver, ordinal, needs[i].attribute) == 0)
             return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                            "GPU %d (%s) lacks %s, or this machine does not allow it; set "
                            "CHORUS_HEAP=host",
@@ -240,15 +245,17 @@ static chorus_status check_abilities(const struct ch_driver *driver,
     return CHORUS_OK;
 }
 
-/* The caller needs to know whether it is supported, so a driver that does not know the
- * attribute counts as not supporting it. */
-static bool has_multicast(const struct ch_driver *driver, int ordinal)
+/* What the device does with writes of network adapters. */
+static void read_rdma_order(const struct ch_driver *driver, struct ch_device_id *id)
 {
-    int has = 0;
+    const int order = ch_driver_attribute(driver, id->ordinal,
+                                          CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING),
+              flush =
+                  ch_driver_attribute(driver, id->ordinal,
+                                      CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS);
 
-    return driver->cuDeviceGetAttribute(&has, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED,
-                                        (CUdevice)ordinal) == CUDA_SUCCESS &&
-           has;
+    id->has_ordered_rdma = order >= CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER;
+    id->has_rdma_flush = (flush & CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST) != 0;
 }
 
 /* Fill in what a PE publishes about the device; ERR_UNSUPPORTED if it lacks a feature. */
@@ -277,7 +284,9 @@ static chorus_status read_device_id(const struct ch_driver *driver, int ordinal,
                        ordinal, is.name, (int)result);
     (void)snprintf(id.name, sizeof(id.name), "%.63s", is.name);
     (void)cudaDeviceGetPCIBusId(id.bus, (int)sizeof(id.bus), ordinal);
-    id.has_multicast = has_multicast(driver, ordinal);
+    id.has_multicast =
+        ch_driver_attribute(driver, ordinal, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED) != 0;
+    read_rdma_order(driver, &id);
     id.memory_bytes = is.totalGlobalMem;
     id.granule_bytes = granule;
     *id_out = id;

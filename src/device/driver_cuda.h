@@ -37,6 +37,7 @@
     X(cuMemImportFromShareableHandle, 10020) \
     X(cuMemRetainAllocationHandle, 11000) \
     X(cuMemGetAllocationPropertiesFromHandle, 10020) \
+    X(cuMemGetHandleForAddressRange, 11070) \
     X(cuPointerGetAttribute, 4000) \
     X(cuMulticastCreate, 12010)       \
     X(cuMulticastAddDevice, 12010)    \
@@ -55,6 +56,11 @@ struct ch_driver {
 
 /* Look up all these functions. ERR_SYSTEM names the one that is missing. */
 CH_MUST_CHECK chorus_status ch_driver_load(struct ch_driver *driver_out);
+
+/* The value of an attribute of a device; 0 if the driver does not know the attribute, so that a
+ * feature which it describes counts as absent. */
+int ch_driver_attribute(const struct ch_driver *driver, int ordinal,
+                        CUdevice_attribute attribute);
 
 /* The properties for ch_device_create: memory of one device, to be shared by handles of this
  * kind. */

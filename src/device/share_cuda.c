@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * share_cuda.c: address ranges and memory of a device, the two kinds of handles by which
- * processes share it, and multicast objects of the driver.
+ * processes share it, dma-bufs by which adapters access it, and multicast objects of the
+ * driver.
  */
 #include "device/driver_cuda.h"
 
@@ -9,6 +10,7 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <unistd.h>
 
 /* ---- addresses and mappings ---- */
 
@@ -89,13 +91,16 @@ static CUresult create_memory(const struct ch_device *d, size_t bytes, bool by_f
                               struct ch_pass *pass_out, const char **what_out)
 {
     const CUmemAllocationHandleType kind = kind_of(by_fabric);
-    const CUmemAllocationProp memory = ch_driver_memory_of(d->id.ordinal, kind);
+    CUmemAllocationProp memory = ch_driver_memory_of(d->id.ordinal, kind);
     struct ch_pass pass = {.fd = -1};
     void *to = by_fabric ? (void *)pass.fabric : (void *)&pass.fd;
     CUmemGenericAllocationHandle handle = 0;
     CUresult result;
 
     _Static_assert(sizeof(CUmemFabricHandle) == CH_FABRIC_BYTES, "a fabric handle must fit");
+    memory.allocFlags.gpuDirectRDMACapable =
+        ch_driver_attribute(&d->driver, d->id.ordinal,
+                            CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WITH_CUDA_VMM_SUPPORTED) != 0;
     *what_out = "an allocation";
     result = d->driver.cuMemCreate(&handle, bytes, &memory, 0);
     if (result != CUDA_SUCCESS) return result;
@@ -130,14 +135,12 @@ static bool can_make_fabric(const struct ch_device *d, size_t bytes)
     return false;
 }
 
-/* A driver that does not know the attribute does not support fabric handles. */
 bool ch_device_offers_fabric(const struct ch_device *device, size_t bytes)
 {
     const int before = ch_device_enter(device);
-    int has = 0;
-    const CUresult result = device->driver.cuDeviceGetAttribute(
-        &has, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED, (CUdevice)device->id.ordinal);
-    const bool claims = result == CUDA_SUCCESS && has;
+    const bool claims =
+        ch_driver_attribute(&device->driver, device->id.ordinal,
+                            CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED) != 0;
     const bool offers = claims && can_make_fabric(device, bytes);
 
     ch_device_leave(device, before);
@@ -268,6 +271,43 @@ chorus_status ch_device_retain(const struct ch_device *device, void *at, size_t 
     ch_device_leave(device, before);
     if (st == CHORUS_OK) *handle_out = handle;
     return st;
+}
+
+/* Ask the driver for a dma-buf of whole pages, if it says that it makes any. */
+static CUresult make_dma_buf(const struct ch_device *d, uintptr_t lo, uintptr_t hi, int *fd_out)
+{
+    if (ch_driver_attribute(&d->driver, d->id.ordinal, CU_DEVICE_ATTRIBUTE_DMA_BUF_SUPPORTED) ==
+        0)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    return d->driver.cuMemGetHandleForAddressRange(fd_out, (CUdeviceptr)lo, hi - lo,
+                                                   CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD, 0);
+}
+
+chorus_status ch_device_dma_buf(const struct ch_device *device, const void *at, size_t bytes,
+                                int *fd_out, uint64_t *offset_out)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), lo = (uintptr_t)at / page * page,
+                    hi = ((uintptr_t)at + bytes + page - 1) / page * page;
+    const int before = ch_device_enter(device);
+    const char *why = NULL;
+    int fd = -1;
+    const CUresult result = make_dma_buf(device, lo, hi, &fd);
+
+    ch_device_leave(device, before);
+    if (result == CUDA_SUCCESS) {
+        *fd_out = fd;
+        *offset_out = (uintptr_t)at - lo;
+        return CHORUS_OK;
+    }
+    (void)device->driver.cuGetErrorString(result, &why);
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                   "no dma-buf of %zu bytes at %p on GPU %d (%s), by which adapters access its "
+                   "memory: %s; %s",
+                   bytes, at, device->id.ordinal, device->id.name,
+                   why != NULL ? why : "unknown error",
+                   result == CUDA_ERROR_NOT_SUPPORTED
+                       ? "this needs NVIDIA's open kernel modules, and Linux 5.12"
+                       : "all of its pages must be mapped memory of this GPU");
 }
 
 void ch_device_release(const struct ch_device *device, uint64_t handle)
