@@ -27,9 +27,10 @@ struct ch_device_id {
     uint64_t memory_bytes;
     uint64_t granule_bytes; /* memory comes in multiples of this */
     bool has_multicast;     /* in hardware */
-    /* For networks whose adapters write into its memory. Do its kernels see data there before a
-     * word that was written there after the data? If not, the host must flush the writes before
-     * kernels read the data; can it? Where neither holds, data must go through host memory. */
+    /* For networks whose adapters write into its memory. Once the adapter has announced that
+     * data arrived, by a later word or a completion, do kernels of this device see the data? If
+     * not, the host must flush the writes before; can it? If neither holds, the data must go
+     * through host memory. */
     bool has_ordered_rdma, has_rdma_flush;
 };
 
