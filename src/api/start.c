@@ -122,7 +122,9 @@ static void unregister_memory(void *self, void *base)
 static chorus_status add_peer_key(void *self, uint32_t pe, const char *there, size_t bytes,
                                   uint64_t key)
 {
-    return ch_links_add_peer_key(self, pe, there, bytes, key);
+    const struct ch_memory_part part = {.base = (char *)(uintptr_t)there, .bytes = bytes};
+
+    return ch_links_add_peer_part(self, pe, &part, key);
 }
 
 /* Create the links. With a network, let the heap attach its memory for peers of other hosts,
