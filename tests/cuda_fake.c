@@ -283,6 +283,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *is, int device)
     (void)snprintf(is->name, sizeof(is->name), "fake %d", device);
     is->major = cuda_fake.major;
     is->totalGlobalMem = (size_t)1 << 30;
+    memcpy(&is->uuid, cuda_fake.bus[device], strlen(cuda_fake.bus[device]));
     return cudaSuccess;
 }
 

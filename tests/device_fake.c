@@ -38,6 +38,7 @@ chorus_status ch_device_find(int ordinal, uint32_t place, uint32_t n_places,
                    fake.is_one_model ? 0 : place);
     (void)snprintf(id_out->bus, sizeof(id_out->bus), "0000:%02x:00.0",
                    fake.shares_device && (int)place == fake.bad ? 0 : place);
+    memcpy(id_out->uuid, id_out->bus, strlen(id_out->bus));
     id_out->memory_bytes = (uint64_t)1 << 30;
     id_out->granule_bytes = FAKE_GRANULE_BYTES;
     id_out->has_ordered_rdma = id_out->has_rdma_flush = true;

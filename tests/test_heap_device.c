@@ -230,7 +230,8 @@ static void open_without_one(struct ch_boot *boot)
 
 static void open_too_far(struct ch_boot *boot)
 {
-    open_with_fault(boot, CHORUS_ERR_UNSUPPORTED, "PE 1's fake 1 cannot reach PE 0's fake 0");
+    open_with_fault(boot, CHORUS_ERR_UNSUPPORTED,
+                    "(fake 1 at 0000:01:00.0) cannot reach the memory of PE 0's");
 }
 
 static void open_when_full(struct ch_boot *boot)

@@ -18,12 +18,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
+
+enum { CH_UUID_BYTES = 16 };
 
 /* What a PE publishes about its device. */
 struct ch_device_id {
     int32_t ordinal; /* in the numbering of this process */
     char name[64];
-    char bus[CH_BUS_BYTES]; /* its PCI address, which identifies it on this machine */
+    char bus[CH_BUS_BYTES];            /* its PCI address */
+    unsigned char uuid[CH_UUID_BYTES]; /* identifies it among those of all hosts, also where a
+                                          host has several at one PCI address (MIG) */
     uint64_t memory_bytes;
     uint64_t granule_bytes; /* memory comes in multiples of this */
     bool has_multicast;     /* in hardware */
@@ -33,6 +38,12 @@ struct ch_device_id {
      * through host memory. */
     bool has_ordered_rdma, has_rdma_flush;
 };
+
+/* Do both describe the same device? */
+static inline bool ch_device_is_same(const struct ch_device_id *a, const struct ch_device_id *b)
+{
+    return memcmp(a->uuid, b->uuid, sizeof(a->uuid)) == 0;
+}
 
 struct ch_device;
 struct ch_wait_policy; /* base/door.h */

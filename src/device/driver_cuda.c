@@ -284,6 +284,7 @@ static chorus_status read_device_id(const struct ch_driver *driver, int ordinal,
                        ordinal, is.name, (int)result);
     (void)snprintf(id.name, sizeof(id.name), "%.63s", is.name);
     (void)cudaDeviceGetPCIBusId(id.bus, (int)sizeof(id.bus), ordinal);
+    memcpy(id.uuid, &is.uuid, sizeof(id.uuid));
     id.has_multicast =
         ch_driver_attribute(driver, ordinal, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED) != 0;
     read_rdma_order(driver, &id);

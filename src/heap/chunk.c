@@ -25,7 +25,7 @@ static const char *find_obstacle(const struct ch_data_peer *peers, uint32_t pe)
     if (!peers[pe].wants_multicast) return "did not ask for it";
     if (!peers[pe].device.has_multicast) return "has a GPU without it";
     for (uint32_t k = 0; k < pe; k++)
-        if (strcmp(peers[k].device.bus, peers[pe].device.bus) == 0)
+        if (ch_device_is_same(&peers[k].device, &peers[pe].device))
             return "shares its GPU with another";
     return NULL;
 }
@@ -164,15 +164,17 @@ static chorus_status map_one(const struct ch_data *data, uint32_t pe, size_t lo,
 void ch_data_unmap(const struct ch_data *data, uint32_t n, size_t lo, size_t hi)
 {
     for (uint32_t pe = 0; pe < n; pe++)
-        ch_device_unmap(data->device, data->bases[pe] + lo, hi - lo);
+        if (data->bases[pe] != NULL)
+            ch_device_unmap(data->device, data->bases[pe] + lo, hi - lo);
 }
 
-/* Map the chunk [lo, hi) of every PE here, or none; all: the PEs' offers. */
+/* Map the chunk [lo, hi) of every near PE here, or none; all: the PEs' offers. */
 static chorus_status map_all(const struct ch_data *data, size_t lo, size_t hi,
                              const struct offer *all)
 {
     for (uint32_t pe = 0; pe < data->n; pe++) {
-        const chorus_status st = map_one(data, pe, lo, hi, &all[pe]);
+        const chorus_status st =
+            data->bases[pe] == NULL ? CHORUS_OK : map_one(data, pe, lo, hi, &all[pe]);
 
         if (st == CHORUS_OK) continue;
         ch_data_unmap(data, pe, lo, hi);

@@ -51,7 +51,7 @@ static void compute_layout(struct ch_data *data, const struct ch_options *option
         if (device->granule_bytes > data->granule_bytes)
             data->granule_bytes = device->granule_bytes;
         n_others += pe != data->me && peers[pe].is_here;
-        data->n_sharing += strcmp(device->bus, peers[data->me].device.bus) == 0;
+        data->n_sharing += ch_device_is_same(device, &peers[data->me].device);
         if (strcmp(device->name, peers[0].device.name) != 0) data->gpu[0] = '\0';
     }
     /* The PEs of one process each reserve their own range for every segment. */
@@ -77,28 +77,50 @@ static chorus_status reserve_one(const struct ch_data *data, char **reserved_out
     return CHORUS_OK;
 }
 
-/* Reserve a range for each PE's segment and, with multicast, one for all of them. */
+/* Is PE pe in the group of this PE? */
+static bool is_near(const struct ch_data *data, uint32_t pe)
+{
+    return data->groups[pe] == data->groups[data->me];
+}
+
+/* Reserve a range for the segment of each near PE and, with multicast, one for all of them. */
 static chorus_status reserve(struct ch_data *data)
 {
     for (uint32_t pe = 0; pe < data->n; pe++)
-        CH_TRY(reserve_one(data, &data->reserved[pe], &data->bases[pe]));
+        if (is_near(data, pe)) CH_TRY(reserve_one(data, &data->reserved[pe], &data->bases[pe]));
     if (!data->has_multicast) return CHORUS_OK;
     return reserve_one(data, &data->multicast_reserved, &data->multicast);
 }
 
+/* Reserve ranges, and exchange the address of each PE's own segment. */
+static chorus_status reserve_on_all(struct ch_data *data)
+{
+    struct ch_vote vote = {.step = "heap on GPUs", .mine = reserve(data)};
+
+    vote.values = &data->bases[data->me];
+    vote.bytes = sizeof(data->bases[data->me]);
+    return ch_boot_vote(data->boot, &vote, data->homes);
+}
+
 /* Create everything that needs no peer. */
-static chorus_status create_local_parts(struct ch_data *data, const struct ch_data_peer *peers,
+static chorus_status create_local_parts(struct ch_data *data, const struct ch_device_id *device,
                                         void *door)
 {
-    CH_TRY(ch_device_open(&peers[data->me].device, &data->device));
-    for (uint32_t pe = 0; pe < data->n; pe++)
-        CH_TRY(ch_device_check_peer(data->device, data->me, &peers[pe].device, pe));
+    CH_TRY(ch_device_open(device, &data->device));
     CH_TRY(ch_device_register(data->device, door, PAGE_BYTES, &data->door));
     data->door_host = door;
     CH_TRY(ch_arena_init(&data->sync));
-    CH_TRY(ch_arena_reserve(&data->sync));
-    return reserve(data);
+    return ch_arena_reserve(&data->sync);
 }
+
+/* ---- which PEs are near ---- */
+
+/*
+ * A near peer is one whose memory this PE's GPU maps. Each PE finds out which peers it could
+ * map, all PEs exchange the results, and divide the job into groups in the same way: a PE
+ * joins the first group of whose PEs each can map it, and it each of them. Two PEs are near if
+ * they are in one group.
+ */
 
 /* Can this PE use fabric handles? */
 static bool offers_fabric(const struct ch_data *data, const struct ch_options *options)
@@ -114,58 +136,143 @@ static bool offers_fabric(const struct ch_data *data, const struct ch_options *o
     return false;
 }
 
-/* Vote on this PE's status and on fabric handles. *without_out: the first PE that does not
- * offer them; n: all do. */
-static chorus_status vote_on_fabric(const struct ch_data *data, chorus_status mine, bool offers,
-                                    uint32_t *without_out)
+/* Bytes of a row of the matrix that the PEs exchange: does this PE offer fabric handles, and,
+ * behind that, can it map the memory of each PE of its host? */
+static size_t row_bytes(const struct ch_data *data)
 {
-    const struct ch_vote vote = {"heap on GPUs", mine, &offers, sizeof(offers)};
-    bool *all = malloc(data->n * sizeof(*all));
-    uint32_t pe = 0;
-    chorus_status st;
-
-    if (all == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the answers of %u PEs", data->n);
-    st = ch_boot_vote(data->boot, &vote, all);
-    while (st == CHORUS_OK && pe < data->n && all[pe])
-        pe++;
-    free(all);
-    *without_out = pe;
-    return st;
+    return 1 + (size_t)data->n;
 }
 
-/* Combine what the PEs have created, and choose how memory is shared with other processes. */
-static chorus_status agree_on_start(struct ch_data *data, const struct ch_options *options,
-                                    chorus_status mine)
+/* Find out which PEs of this host this PE can map. */
+static void find_reachable(const struct ch_data *data, const struct ch_options *options,
+                           const struct ch_data_peer *peers, bool *may_map)
+{
+    for (uint32_t pe = 0; pe < data->n; pe++) {
+        may_map[pe] = pe == data->me;
+        if (may_map[pe] || !options->p2p || !ch_boot_is_near(data->boot, pe)) continue;
+        may_map[pe] =
+            ch_device_check_peer(data->device, data->me, &peers[pe].device, pe) == CHORUS_OK;
+        if (may_map[pe]) continue;
+        CH_LOG(DEBUG, "PE %u is not near: %s", pe, ch_error_message());
+        ch_error_forget();
+    }
+}
+
+/* Can PEs a and b map each other's memory? */
+static bool can_both_map(const struct ch_data *data, const bool *rows, uint32_t a, uint32_t b)
+{
+    const bool *of_a = rows + a * row_bytes(data) + 1, *of_b = rows + b * row_bytes(data) + 1;
+
+    return of_a[b] && of_b[a];
+}
+
+/* May PE pe join the group whose first PE is `first`? */
+static bool may_join(const struct ch_data *data, const bool *rows, uint32_t first, uint32_t pe)
+{
+    for (uint32_t k = first; k < pe; k++)
+        if (data->groups[k] == first && !can_both_map(data, rows, k, pe)) return false;
+    return data->groups[first] == first;
+}
+
+/* Divide the job into groups. */
+static void set_groups(struct ch_data *data, const bool *rows)
+{
+    for (uint32_t pe = 0; pe < data->n; pe++) {
+        uint32_t first = 0;
+
+        while (first < pe && !may_join(data, rows, first, pe))
+            first++;
+        data->groups[pe] = first;
+    }
+}
+
+/* Choose how memory is shared with other processes, from the rows of all PEs. */
+static void choose_handles(struct ch_data *data, const struct ch_options *options,
+                           const bool *rows)
 {
     bool is_alone = true; /* all PEs are in this process; the same result on all */
-    uint32_t without;
+    uint32_t without = 0;
 
     for (uint32_t pe = 0; pe < data->n; pe++)
         is_alone = is_alone && data->is_here[pe];
-    if (is_alone) return ch_data_vote(data, mine);
-    CH_TRY(vote_on_fabric(data, mine, mine == CHORUS_OK && offers_fabric(data, options),
-                          &without));
-    data->by_fabric = without == data->n;
+    while (without < data->n && rows[without * row_bytes(data)])
+        without++;
+    data->by_fabric = !is_alone && options->p2p && without == data->n;
     if (data->by_fabric)
         CH_LOG(DEBUG, "memory of GPUs is shared by fabric handles, which all PEs offer");
-    else
+    else if (!is_alone)
         CH_LOG(DEBUG, "memory of GPUs is shared by descriptors: PE %u has no fabric handles",
                without);
+}
+
+/* ERR_UNSUPPORTED if two PEs of a host are not near each other. */
+static chorus_status check_groups(const struct ch_data *data, const struct ch_data_peer *peers)
+{
+    for (uint32_t a = 0; a < data->n; a++)
+        for (uint32_t b = a + 1; b < data->n; b++) {
+            const struct ch_device_id *of_a = &peers[a].device, *of_b = &peers[b].device;
+
+            if (ch_boot_node(data->boot, a) != ch_boot_node(data->boot, b) ||
+                data->groups[a] == data->groups[b])
+                continue;
+            return CH_FAIL(
+                CHORUS_ERR_UNSUPPORTED,
+                "heap on GPUs: PE %u: its GPU (%s at %s) cannot reach the memory of PE %u's "
+                "(%s at %s), or CHORUS_P2P is 0; give the job GPUs with peer access (NVLink, "
+                "or one PCI Express switch), or set CHORUS_HEAP=host",
+                b, of_b->name, of_b->bus, a, of_a->name, of_a->bus);
+        }
     return CHORUS_OK;
+}
+
+/* Exchange what the PEs can map, and agree on how memory is shared and on the groups. mine: the
+ * status of this PE so far. */
+static chorus_status agree_on_groups(struct ch_data *data, const struct ch_options *options,
+                                     const struct ch_data_peer *peers, chorus_status mine)
+{
+    const size_t bytes = row_bytes(data);
+    bool *rows = calloc(data->n + 1, bytes), *own;
+    struct ch_vote vote = {.step = "heap on GPUs", .mine = mine, .bytes = bytes};
+    chorus_status st;
+
+    if (rows == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the answers of %u PEs", data->n);
+    vote.values = own = rows + data->n * bytes;
+    if (mine == CHORUS_OK) {
+        own[0] = offers_fabric(data, options);
+        find_reachable(data, options, peers, own + 1);
+    }
+    st = ch_boot_vote(data->boot, &vote, rows);
+    if (st == CHORUS_OK) {
+        choose_handles(data, options, rows);
+        set_groups(data, rows);
+        st = check_groups(data, peers);
+    }
+    free(rows);
+    return st;
 }
 
 /* Allocate the arrays by PE, and set is_here. */
 static chorus_status allocate_arrays(struct ch_data *data, const struct ch_data_peer *peers)
 {
     data->is_here = calloc(data->n, sizeof(*data->is_here));
+    data->groups = calloc(data->n, sizeof(*data->groups));
+    data->homes = calloc(data->n, sizeof(*data->homes));
     data->reserved = calloc(data->n, sizeof(*data->reserved));
     data->bases = calloc(data->n, sizeof(*data->bases));
-    if (data->is_here == NULL || data->reserved == NULL || data->bases == NULL)
+    if (data->is_here == NULL || data->groups == NULL || data->homes == NULL ||
+        data->reserved == NULL || data->bases == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", data->n);
     for (uint32_t pe = 0; pe < data->n; pe++)
         data->is_here[pe] = peers[pe].is_here;
     return CHORUS_OK;
+}
+
+bool ch_data_is_one_group(const struct ch_data *data)
+{
+    for (uint32_t pe = 0; pe < data->n; pe++)
+        if (data->groups[pe] != 0) return false;
+    return true;
 }
 
 chorus_status ch_data_open(struct ch_boot *boot, const struct ch_options *options,
@@ -184,8 +291,10 @@ chorus_status ch_data_open(struct ch_boot *boot, const struct ch_options *option
     data->has_multicast = ch_multicast_is_possible(peers, data->n);
     compute_layout(data, options, peers);
     st = allocate_arrays(data, peers);
-    if (st == CHORUS_OK) st = create_local_parts(data, peers, own.door);
-    CH_TRY_GOTO(st, agree_on_start(data, options, st), out_close);
+    if (st == CHORUS_OK) st = create_local_parts(data, &peers[data->me].device, own.door);
+    CH_TRY_GOTO(st, agree_on_groups(data, options, peers, st), out_close);
+    data->has_multicast = data->has_multicast && ch_data_is_one_group(data);
+    CH_TRY_GOTO(st, reserve_on_all(data), out_close);
     CH_TRY_GOTO(st, ch_data_add_chunk(data, 0, data->sync_bytes), out_close);
     ch_arena_grow(&data->sync, data->sync_bytes);
     *data_out = data;
@@ -213,7 +322,7 @@ void ch_data_close(struct ch_data *data)
     if (data == NULL) return;
     if (data->device != NULL) {
         unmap_chunks(data);
-        for (uint32_t pe = 0; pe < data->n; pe++)
+        for (uint32_t pe = 0; data->reserved != NULL && pe < data->n; pe++)
             if (data->reserved[pe] != NULL)
                 ch_device_unreserve(data->device, data->reserved[pe], data->reserved_bytes);
         if (data->multicast_reserved != NULL)
@@ -226,6 +335,8 @@ void ch_data_close(struct ch_data *data)
     free(data->chunks);
     free(data->bases);
     free(data->reserved);
+    free(data->homes);
+    free(data->groups);
     free(data->is_here);
     free(data);
 }

@@ -324,6 +324,21 @@ char *ch_heap_data_base(const struct ch_heap *heap, uint32_t pe)
     return heap->data != NULL ? heap->data->bases[pe] : heap->segments[pe].base;
 }
 
+char *ch_heap_data_at_owner(const struct ch_heap *heap, uint32_t pe)
+{
+    return heap->data != NULL ? heap->data->homes[pe] : ch_heap_base_at_owner(heap, pe);
+}
+
+bool ch_heap_is_near(const struct ch_heap *heap, uint32_t pe)
+{
+    return ch_heap_data_base(heap, pe) != NULL;
+}
+
+bool ch_heap_are_all_near(const struct ch_heap *heap)
+{
+    return heap->data == NULL || ch_data_is_one_group(heap->data);
+}
+
 ptrdiff_t ch_heap_multicast_shift(const struct ch_heap *heap)
 {
     if (heap->data == NULL || !heap->data->has_multicast) return 0;

@@ -120,6 +120,14 @@ CH_MUST_CHECK chorus_status ch_heap_sync_alloc_from(struct ch_heap *heap, size_t
 /* The offset of a block of sync memory, in the sense of `from`. */
 size_t ch_heap_sync_offset(const struct ch_heap *heap, const void *ptr);
 
+/* If some PEs of a job on GPUs are not near each other, each PE has a pool in its segment,
+ * which its GPU and those of the same host load and store at the addresses of the CPU. Allocate
+ * there, zeroed, and free, from any thread of this PE. */
+bool ch_heap_has_pool(const struct ch_heap *heap);
+CH_MUST_CHECK chorus_status ch_heap_pool_alloc(struct ch_heap *heap, size_t bytes,
+                                               void **ptr_out);
+void ch_heap_pool_free(struct ch_heap *heap, void *ptr); /* null is a no-op */
+
 /* Fill symmetric memory of this PE with zeros. */
 CH_MUST_CHECK chorus_status ch_heap_zero(const struct ch_heap *heap, void *ptr, size_t bytes);
 
@@ -166,9 +174,16 @@ char *ch_heap_base_at_owner(const struct ch_heap *heap, uint32_t pe);
  * mapped. Any local address of this PE's segment plus (base of pe - base of me) is the same
  * offset on pe. */
 char *ch_heap_base(const struct ch_heap *heap, uint32_t pe);
-/* The address at which PE pe's data side is mapped here; the CPU may access it only if
- * ch_heap_device is null. */
+/* The address at which PE pe's data side is mapped here; null: it is not near. The CPU may
+ * access it only if ch_heap_device is null. */
 char *ch_heap_data_base(const struct ch_heap *heap, uint32_t pe);
+
+/* The address at which PE pe itself has its data side. */
+char *ch_heap_data_at_owner(const struct ch_heap *heap, uint32_t pe);
+/* Is PE pe's data side mapped here: on hosts its segment, on GPUs that of a near PE? */
+bool ch_heap_is_near(const struct ch_heap *heap, uint32_t pe);
+/* Are all PEs of a job on GPUs near each other? The same result on all; true on hosts. */
+bool ch_heap_are_all_near(const struct ch_heap *heap);
 
 /* The distance from an address of this PE's data side to the address of the same offset on all
  * PEs of the job, by multicast in hardware; 0: there is none. */

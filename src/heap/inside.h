@@ -116,10 +116,13 @@ struct ch_data {
     int spare_fd;   /* borrowed: a descriptor for exchanges in which all PEs must send one and
                        only PE 0 has one */
     char gpu[64];   /* the name of all PEs' devices; "" if they differ */
-    uint32_t n_sharing;    /* number of PEs that use this PE's device, itself included */
-    bool *is_here;         /* [n], owned: in this process, where its handles are valid */
-    char **reserved;       /* [n], owned: address ranges */
-    char **bases;          /* [n], owned: addresses at which segments begin in the ranges */
+    uint32_t n_sharing; /* number of PEs that use this PE's device, itself included */
+    bool *is_here;      /* [n], owned: in this process, where its handles are valid */
+    uint32_t *groups;   /* [n], owned: the group of near PEs that each is in, by its first PE */
+    char **homes;       /* [n], owned: the address of each PE's segment at that PE */
+    char **reserved;    /* [n], owned: address ranges */
+    char **bases;       /* [n], owned: addresses at which segments begin in the ranges; null:
+                           that PE is not near */
     size_t reserved_bytes; /* bytes of each range */
     size_t granule_bytes;  /* chunks are multiples of this: the largest granularity of all
                               devices */
@@ -156,6 +159,9 @@ CH_MUST_CHECK chorus_status ch_data_open(struct ch_boot *boot, const struct ch_o
                                          const struct ch_data_peer *peers,
                                          struct ch_data_own own, struct ch_data **data_out);
 void ch_data_close(struct ch_data *data); /* null is a no-op; not collective */
+
+/* Are all PEs of the job near each other? The same result on all. */
+bool ch_data_is_one_group(const struct ch_data *data);
 
 /* Back bytes [lo, hi) of every PE's symmetric part with memory, or of none. Collective;
  * ERR_NOMEM, on all PEs, names the PE whose device is full. */
@@ -199,6 +205,13 @@ void ch_multicast_undo(const struct ch_data *data, const struct ch_chunk *chunk)
 
 /* ---- the state of a heap ---- */
 
+/* See pool.c; its base is null if all PEs are near each other. */
+struct ch_pool {
+    char *base;
+    uint32_t n_registered; /* the pools of PEs below this are registered with CUDA */
+    struct ch_arena arena; /* guarded by local_lock */
+};
+
 struct ch_heap {
     struct ch_heap_extent extent; /* the first member, see ch_heap_contains */
     size_t symmetric_bytes;       /* the largest size to which it can grow */
@@ -214,7 +227,13 @@ struct ch_heap {
 
     pthread_mutex_t local_lock; /* guards local */
     struct ch_arena local; /* allocator of the local part; its limit is the end of its file */
+    struct ch_pool pool;
 };
+
+/* Make the pools of all PEs, or of none; a no-op if all are near each other. Collective; called
+ * before anything else is allocated in the local part. */
+CH_MUST_CHECK chorus_status ch_heap_pool_open(struct ch_heap *heap);
+void ch_heap_pool_close(struct ch_heap *heap); /* also after open has failed */
 
 /* Growth is a multiple of this, which the page size of every host divides, or of a GPU's
  * granularity. */

@@ -140,7 +140,7 @@ static chorus_status check_sharing(const struct greeting *all, const struct ch_d
     for (uint32_t a = 0; a < n; a++)
         for (uint32_t b = a + 1; b < n; b++)
             if (same_process(&all[a], &all[b]) &&
-                strcmp(peers[a].device.bus, peers[b].device.bus) == 0)
+                ch_device_is_same(&peers[a].device, &peers[b].device))
                 return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                                "heap on GPUs: PEs %u and %u are threads of one process and use "
                                "the same GPU (%s at %s), on which CUDA may run the kernel of "
@@ -150,14 +150,34 @@ static chorus_status check_sharing(const struct greeting *all, const struct ch_d
     return CHORUS_OK;
 }
 
+/* Undo ch_data_open and ch_heap_pool_open; a no-op if the objects are in host memory. */
+static void close_data(struct ch_heap *heap)
+{
+    if (heap->data == NULL) return;
+    ch_heap_pool_close(heap);
+    ch_data_close(heap->data);
+    heap->data = NULL;
+}
+
 /* Place the objects on GPUs: CHORUS_OK on all PEs, or the failure of one. */
 static chorus_status open_data(struct ch_heap *heap, const struct ch_options *options,
                                const struct greeting *all, const struct ch_data_peer *peers)
 {
     const struct ch_data_own own = {ch_heap_door(heap, heap->me), heap->segments[heap->me].fd};
+    chorus_status st;
 
     CH_TRY(check_sharing(all, peers, heap->n));
     CH_TRY(ch_data_open(heap->boot, options, peers, own, &heap->data));
+    if (options->heap == CHORUS_HEAP_auto && !ch_data_is_one_group(heap->data))
+        st = CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                     "GPUs of several hosts are used only if CHORUS_HEAP "
+                     "is cuda");
+    else
+        st = ch_heap_pool_open(heap);
+    if (st != CHORUS_OK) {
+        close_data(heap);
+        return st;
+    }
     heap->extent.symmetric = heap->data->bases[heap->me] + heap->data->symmetric_offset;
     heap->symmetric_bytes = heap->data->symmetric_bytes;
     return CHORUS_OK;
@@ -264,7 +284,7 @@ chorus_status ch_heap_open(struct ch_boot *boot, const struct ch_options *option
 void ch_heap_close(struct ch_heap *heap)
 {
     if (heap == NULL) return;
-    ch_data_close(heap->data);
+    close_data(heap);
     for (uint32_t pe = 0; heap->segments != NULL && pe < heap->n; pe++)
         ch_segment_close(&heap->segments[pe]);
     free(heap->segments);
