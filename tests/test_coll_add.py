@@ -60,7 +60,7 @@ def seen_by_kernels(src, compiler):
     made = [src / "coll/kernel_list.h", src / "coll/kernel_bodies.h"]
     subprocess.run([TOP / "src/coll/all-headers", src, src / "coll/all.h", src / "all.d"], check=True)
     subprocess.run([TOP / "src/coll/kernel-headers", src, TOP / "include/chorus/lists.h", *made,
-                    src / "kernels.d"], check=True)
+                    src / "coll/routed_list.h", src / "coll/routed_bodies.h", src / "kernels.d"], check=True)
     library = included(src, compiler, sorted(src.glob("coll/cuda/*.cu")))
     programs = included(src, compiler, [TOP / "include/chorus/chorus_device.cuh"])
     assert {*map(str, made)} < {*library}, library

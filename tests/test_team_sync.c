@@ -16,7 +16,8 @@ static struct ch_sync_layout layout_of(uint32_t n, size_t chunk)
 {
     struct ch_sync_layout layout;
 
-    ch_sync_layout_init(&layout, n, ch_sync_chunk_bytes(n, chunk, false), false);
+    ch_sync_layout_init(&layout, n, ch_sync_chunk_bytes(n, chunk, false, CH_DUP_BYTES_MAX),
+                        false);
     return layout;
 }
 

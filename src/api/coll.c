@@ -76,8 +76,9 @@ static uint32_t gpu_offers(const struct ch_context *context, const struct ch_cal
 {
     const bool multicasts = call->team->multicast != 0 && can_use_multicast(call->asked);
 
-    return (context->keeps_lines ? offers : offers & ~(uint32_t)CH_NEED_lines) |
-           CH_NEED_copy_engine | (multicasts ? CH_NEED_multicast : 0u);
+    if (!context->keeps_lines) offers &= ~(uint32_t)CH_NEED_lines;
+    if (call->team->is_in_pool && call->team->node == NULL) offers &= ~(uint32_t)CH_NEED_nodes;
+    return offers | CH_NEED_copy_engine | (multicasts ? CH_NEED_multicast : 0u);
 }
 
 struct ch_request ch_request_of(const struct ch_context *context, const struct ch_call *call)
@@ -172,7 +173,8 @@ static chorus_status check_forced(const struct ch_call *call)
 {
     const struct ch_team *team = call->team;
     const uint32_t dups = call->algo->is_wide ? team->n_dups : team->layout.n_whole;
-    const uint32_t most = call->algo->kernel == CH_KERNEL_none ? 1 : dups;
+    const bool is_of_hosts = call->algo->kernel == CH_KERNEL_none && !team->is_in_pool;
+    const uint32_t most = is_of_hosts ? 1 : dups;
 
     if (call->ctas > most)
         return CH_FAIL(CHORUS_ERR_ARG,

@@ -137,7 +137,8 @@ static chorus_status open_links(struct ch_context *context)
     CH_TRY(ch_links_open(context->boot, context->heap, &context->options, &context->policy,
                          &context->links));
     registration.self = context->links;
-    if (context->links->network != NULL) ch_heap_set_registration(context->heap, &registration);
+    if (context->links->network != NULL && ch_heap_device(context->heap) == NULL)
+        ch_heap_set_registration(context->heap, &registration);
     return CHORUS_OK;
 }
 

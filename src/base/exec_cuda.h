@@ -27,7 +27,12 @@
 #define CH_FN static __device__ __forceinline__
 #endif
 
-#define CH_ALL_MAPPED 1 /* for coll.h: a GPU loads and stores every peer's memory */
+/* For coll.h: kernels load and store every peer's memory, except those of teams whose PEs are
+ * not all near, which are compiled with CH_ROUTED and base/route.h. */
+#ifndef CH_ROUTED
+#define CH_ROUTED 0
+#endif
+#define CH_ALL_MAPPED (!CH_ROUTED)
 
 /* Words and flags have no tags on GPUs: each dependent instruction delays a message. */
 #define CH_TAG_BITS 0u
@@ -111,14 +116,24 @@ CH_FN void ch_wait_end(const struct ch_wait_policy *p, struct ch_wait *w)
     (void)p, (void)w;
 }
 
-/* All peers of a GPU are mapped, so this is never called. */
 struct ch_link;
 
-#define CH_LENT_BYTES 1024u
+/* Nothing is lent: the lanes store a message in pinned memory faster than a copy engine could
+ * get it from where it lies. */
+#define CH_LENT_BYTES SIZE_MAX
 
 /* All bytes: the lanes of a call share a cache, and copy what it holds at the same time. */
 #define CH_PLAIN_BYTES SIZE_MAX
 
+#if CH_ROUTED
+CH_FN void ch_link_post(struct ch_link *link, void *there, const void *src, size_t bytes);
+CH_FN void ch_link_post_word(struct ch_link *link, uint64_t *there, uint64_t value,
+                             enum ch_sense sense);
+CH_FN void ch_link_post_signal(struct ch_link *link, void *there, const void *src, size_t bytes,
+                               uint64_t *word, uint64_t value, enum ch_sense sense);
+CH_FN chorus_status ch_link_flush(struct ch_link *link);
+#else
+/* All peers are mapped, so these are never called. */
 CH_FN void ch_link_post(struct ch_link *link, void *there, const void *src, size_t bytes)
 {
     (void)link, (void)there, (void)src, (void)bytes;
@@ -141,6 +156,7 @@ CH_FN chorus_status ch_link_flush(struct ch_link *link)
     (void)link;
     return CHORUS_OK;
 }
+#endif
 
 CH_FN int ch_link_post_receive(struct ch_link *link, void *slot, void *dst, size_t bytes)
 {

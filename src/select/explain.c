@@ -42,7 +42,8 @@ static void fill_shape(const struct ch_request *request, const struct ch_plan *p
         .b = UINT64_MAX,
     };
     if (request->chunk_bytes == 0) return;
-    ch_sync_layout_init(&layout, n, ch_sync_chunk_bytes(n, request->chunk_bytes, is_far),
+    ch_sync_layout_init(&layout, n,
+                        ch_sync_chunk_bytes(n, request->chunk_bytes, is_far, CH_DUP_BYTES_MAX),
                         is_far);
     shape_out->b = layout.chunk_bytes[cell_of(plan->algo->proto)];
     message = ch_coll_splits_result(request->coll) ? shape_out->s : shape_out->m;

@@ -4,6 +4,7 @@
  * allocates its part, the voters exchange the addresses of their parts, and each connects to
  * its peers.
  */
+#include "team/routes.h"
 #include "team/table.h"
 
 #include <stdlib.h>
@@ -98,15 +99,21 @@ static chorus_status find_slot(const struct ch_teams *teams, uint32_t from, uint
         CH_TEAM_SLOTS, CH_TEAM_SLOTS * CH_TEAM_GENERATIONS);
 }
 
-/* Is a PE of the draft not mapped? */
-static bool is_far(const struct ch_teams *teams, const struct ch_voters *voters,
-                   const struct ch_draft *draft)
+/* How the PEs of a draft reach each other. */
+static struct ch_reach_of_team reach_of(const struct ch_teams *teams,
+                                        const struct ch_voters *voters,
+                                        const struct ch_draft *draft)
 {
-    for (uint32_t i = 0; i < draft->n; i++)
-        if (ch_links_network_link(teams->links, voters->number(voters->self, draft->pes[i])) !=
-            NULL)
-            return true;
-    return false;
+    struct ch_reach_of_team reach = {false, false};
+
+    for (uint32_t i = 0; i < draft->n; i++) {
+        const uint32_t world = voters->number(voters->self, draft->pes[i]);
+
+        if (ch_links_network_link(teams->links, world) != NULL) reach.is_far = true;
+        if (!ch_heap_is_near(teams->heap, world))
+            reach.is_in_pool = ch_heap_has_pool(teams->heap);
+    }
+    return reach;
 }
 
 /* Allocate the team of a draft. Chunks of a team on several hosts are longer: each chunk costs
@@ -114,10 +121,12 @@ static bool is_far(const struct ch_teams *teams, const struct ch_voters *voters,
 static chorus_status alloc_team(struct ch_teams *teams, const struct ch_voters *voters,
                                 struct ch_draft *draft)
 {
-    const bool far = is_far(teams, voters, draft);
-    const size_t wanted = (far ? CH_CHUNK_FAR : 1) * teams->chunk_bytes;
+    const struct ch_reach_of_team reach = reach_of(teams, voters, draft);
+    const size_t wanted = (reach.is_far ? CH_CHUNK_FAR : 1) * teams->chunk_bytes,
+                 most = reach.is_in_pool ? CH_POOL_DUP_BYTES_MAX(draft->n) : CH_DUP_BYTES_MAX;
 
-    return ch_team_alloc(teams, draft->n, ch_sync_chunk_bytes(draft->n, wanted, far), far,
+    return ch_team_alloc(teams, draft->n,
+                         ch_sync_chunk_bytes(draft->n, wanted, reach.is_far, most), reach,
                          &draft->team);
 }
 
@@ -140,11 +149,10 @@ static chorus_status alloc_all(struct ch_teams *teams, const struct ch_voters *v
     return CHORUS_OK;
 }
 
-/* Allocate a child of the first team, of the PEs of that team that `child` names. far: some of
- * them are on other hosts. */
-static chorus_status alloc_child(struct ch_teams *teams, const struct ch_draft *first,
-                                 const struct ch_child *child, bool far, struct ch_draft *draft,
-                                 uint64_t *place)
+/* Allocate a child of the first team, of the PEs of that team that `child` names. */
+static chorus_status alloc_child(struct ch_teams *teams, const struct ch_voters *voters,
+                                 const struct ch_draft *first, const struct ch_child *child,
+                                 struct ch_draft *draft, uint64_t *place)
 {
     draft->n = child->n;
     draft->pes = draft->list = malloc(child->n * sizeof(*draft->list));
@@ -152,8 +160,8 @@ static chorus_status alloc_child(struct ch_teams *teams, const struct ch_draft *
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the list of %u PEs", child->n);
     for (uint32_t i = 0; i < child->n; i++)
         draft->list[i] = first->pes[child->pes[i]];
-    CH_TRY(ch_team_alloc(teams, child->n, first->team->layout.chunk_bytes[CH_CELL_simple], far,
-                         &draft->team));
+    CH_TRY(ch_team_alloc(teams, child->n, first->team->layout.chunk_bytes[CH_CELL_simple],
+                         reach_of(teams, voters, draft), &draft->team));
     *place = ch_team_pack_offsets(teams, draft->team);
     return CHORUS_OK;
 }
@@ -170,8 +178,10 @@ static chorus_status alloc_children(struct ch_teams *teams, const struct ch_vote
         return CHORUS_OK;
     CH_TRY(make_levels(teams, voters, first->pes, first->n, &levels));
     first->team->levels = levels;
-    CH_TRY(alloc_child(teams, first, &levels->node, false, &children[0], &places[0]));
-    return alloc_child(teams, first, &levels->rail, true, &children[1], &places[1]);
+    /* The pool has room for few teams, and these would not be used. */
+    if (first->team->is_in_pool && levels->nodes.most == 1) return CHORUS_OK;
+    CH_TRY(alloc_child(teams, voters, first, &levels->node, &children[0], &places[0]));
+    return alloc_child(teams, voters, first, &levels->rail, &children[1], &places[1]);
 }
 
 /* Set the peers and links of each team. places: the addresses that all voters have published of
@@ -236,10 +246,12 @@ static chorus_status open_memory(const struct ch_teams *teams, const struct ch_v
     return status;
 }
 
-/* Enter the team of a draft, if this PE is a member, in the table that kernels read. */
+/* Enter the team of a draft, if this PE is a member, in the table that kernels read, and write
+ * its routes. */
 static chorus_status add_record(struct ch_teams *teams, const struct ch_draft *draft)
 {
     if (draft->team == NULL) return CHORUS_OK;
+    CH_TRY(ch_routes_open(teams, draft->team));
     return ch_device_table_add(teams, draft->team, ch_team_handle_of(teams, draft->slot));
 }
 
@@ -277,7 +289,7 @@ static void enter_in_table(struct ch_teams *teams, const struct ch_draft *draft)
  * host. */
 static void set_children(struct ch_team *team, struct ch_draft children[CH_CHILDREN])
 {
-    if (team == NULL || team->levels == NULL) return;
+    if (team == NULL || team->levels == NULL || children[0].team == NULL) return;
     team->node = children[0].team;
     team->rail = children[1].team;
     /* If the call is refused, waits of the same call in child teams end, too. */
@@ -286,10 +298,13 @@ static void set_children(struct ch_team *team, struct ch_draft children[CH_CHILD
     set_child(&team->levels->rail, team->rail);
 }
 
-/* After the vote, enter the teams under their handles, or free them if `status` is an error. */
+/* After the vote, enter the teams under their handles, or free them if `status` is an error:
+ * the child teams as teams of their own. */
 static void end_drafts(struct ch_teams *teams, struct ch_draft drafts[], uint32_t n_own,
                        chorus_status status)
 {
+    if (status != CHORUS_OK && drafts[0].team != NULL)
+        drafts[0].team->node = drafts[0].team->rail = NULL;
     for (uint32_t b = 0; b < CH_DRAFTS_MAX; b++) {
         free(drafts[b].list);
         if (status != CHORUS_OK)
@@ -297,7 +312,6 @@ static void end_drafts(struct ch_teams *teams, struct ch_draft drafts[], uint32_
         else if (b < n_own && drafts[b].team != NULL)
             enter_in_table(teams, &drafts[b]);
     }
-    if (status == CHORUS_OK) set_children(drafts[0].team, drafts + n_own);
 }
 
 /* Each PE takes part in the vote even after a failure, so that all get the same result. */
@@ -321,7 +335,10 @@ chorus_status ch_drafts_make(struct ch_teams *teams, const struct ch_voters *vot
         status = connect_teams(teams, voters, drafts, n_drafts, all);
         status = open_memory(teams, voters, drafts, n_drafts, status);
     }
-    if (status == CHORUS_OK) status = add_records(teams, voters, drafts, n_own);
+    if (status == CHORUS_OK) {
+        set_children(drafts[0].team, drafts + n_own);
+        status = add_records(teams, voters, drafts, n_own);
+    }
     free(all);
     end_drafts(teams, drafts, n_own, status);
     return status;

@@ -99,7 +99,7 @@ static struct ch_device_team record_of(const struct ch_team *team, ch_team_handl
         .id = team->id,
         .peers = peers_of(at),
         .worlds = (const uint32_t *)(const void *)(peers_of(at) + team->n),
-        .dup = (struct ch_dup *)(void *)ch_team_device_dups(team),
+        .dup = team->states,
         .layout = layout_of(team, at),
     };
 }
@@ -132,8 +132,8 @@ chorus_status ch_device_table_add(struct ch_teams *teams, const struct ch_team *
     const struct ch_device *device = ch_heap_device(teams->heap);
     char *record;
 
-    if (teams->device_state.teams == NULL) return CHORUS_OK;
-    record = ch_team_device_dups(team) + team->n_dups * CH_DEVICE_DUP_BYTES(team->n);
+    if (teams->device_state.teams == NULL || team->is_in_pool) return CHORUS_OK;
+    record = (char *)team->states + team->n_dups * CH_DEVICE_DUP_BYTES(team->n);
     CH_TRY(write_record(device, team, handle, record));
     if (handle == CHORUS_TEAM_WORLD && team->n <= CH_DEVICE_PES_MAX) {
         teams->device_state.world = record_of(team, handle, record);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "team/sync.h"
 
-/* Approximate largest size of a duplicate; with more peers, chunks become smaller. */
-#define DUP_BYTES_MAX ((size_t)8 << 20)
-
 /* A chunk is a multiple of the widest element, so that no element is split. */
 #define CHUNK_BYTES_MIN ((size_t)16)
 
@@ -97,13 +94,13 @@ void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk
     layout->n_whole = UINT32_MAX;
 }
 
-size_t ch_sync_chunk_bytes(uint32_t n, size_t wanted, bool is_far)
+size_t ch_sync_chunk_bytes(uint32_t n, size_t wanted, bool is_far, size_t most)
 {
     struct ch_sync_layout layout;
 
     for (;; wanted /= 2) {
         ch_sync_layout_init(&layout, n, wanted, is_far);
-        if (layout.dup_bytes <= DUP_BYTES_MAX || wanted <= CH_UNIT_BYTES) return wanted;
+        if (layout.dup_bytes <= most || wanted <= CH_UNIT_BYTES) return wanted;
     }
 }
 

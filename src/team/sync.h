@@ -163,10 +163,21 @@ struct ch_dup {
 #define CH_DEVICE_DUP_BYTES(n) \
     ((CH_DEVICE_SLOTS_AT(n) + (n) * sizeof(struct ch_slot) + 63) / 64 * 64)
 
-/* The longest chunk of a team of n, up to what is wanted: chunks become smaller as n grows.
+/* The longest chunk of a team of n, up to what is wanted, with which a duplicate has at most
+ * about `most` bytes: chunks become smaller as n grows.
  * is_far: some PEs are on other hosts; packets and lines, which these do not see one by one,
  * then have no room. */
-size_t ch_sync_chunk_bytes(uint32_t n, size_t wanted, bool is_far);
+size_t ch_sync_chunk_bytes(uint32_t n, size_t wanted, bool is_far, size_t most);
+
+/* Approximate largest size of a duplicate. */
+#define CH_DUP_BYTES_MAX ((size_t)8 << 20)
+
+/* The same of a team whose sync memory is in the pool (heap.h): a team has this number of
+ * duplicates there, none of which is slim, and of each a mirror for every peer, which share
+ * CH_POOL_TEAM_BYTES. */
+#define CH_POOL_DUPS 4u
+#define CH_POOL_TEAM_BYTES ((size_t)8 << 20)
+#define CH_POOL_DUP_BYTES_MAX(n) (CH_POOL_TEAM_BYTES / CH_POOL_DUPS / (n))
 
 /* Set the layout for chunks of chunk_bytes, what ch_sync_chunk_bytes returned. No duplicate is
  * slim, until the caller sets their number. */

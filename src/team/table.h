@@ -42,10 +42,15 @@ static inline ch_team_handle ch_team_handle_of(const struct ch_teams *teams, uin
     return (ch_team_handle)(teams->slots[slot].generation << CH_TEAM_SLOT_BITS | slot);
 }
 
-/* Allocate a team of n PEs with its memory; it has no peers yet. is_far: as in
- * ch_sync_layout_init. */
+/* How the PEs of a team reach each other; the same on all of them. */
+struct ch_reach_of_team {
+    bool is_far;     /* as in ch_sync_layout_init */
+    bool is_in_pool; /* see struct ch_team */
+};
+
+/* Allocate a team of n PEs with its memory; it has no peers yet. */
 CH_MUST_CHECK chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n,
-                                          size_t chunk_bytes, bool is_far,
+                                          size_t chunk_bytes, struct ch_reach_of_team reach,
                                           struct ch_team **team_out);
 void ch_team_free(struct ch_teams *teams, struct ch_team *team); /* null is a no-op */
 /* Free this PE's memory of all objects of the team. */

@@ -7,6 +7,7 @@
 
 #include "device/device.h"
 #include "team/differ.h"
+#include "team/routes.h"
 #include "team/table.h"
 
 #include <errno.h>
@@ -22,9 +23,10 @@
 /* The offset of the team's sync memory in this PE's memory, in units of PLACE_STEP. */
 static uint64_t sync_steps(const struct ch_teams *teams, const struct ch_team *team)
 {
-    const char *data = ch_heap_data_base(teams->heap, teams->me_world);
+    const char *base = team->is_in_pool ? ch_heap_base(teams->heap, teams->me_world)
+                                        : ch_heap_data_base(teams->heap, teams->me_world);
 
-    return (uint64_t)((char *)team->sync - data) / PLACE_STEP;
+    return (uint64_t)((char *)team->sync - base) / PLACE_STEP;
 }
 
 /* The offset of its mailbox, in the same units. */
@@ -66,6 +68,12 @@ static size_t sync_bytes(const struct ch_team *team)
     return ch_dup_offset(&team->layout, team->n_dups);
 }
 
+/* Is its sync memory in host memory, where PEs of other hosts may write? */
+static bool is_sync_on_host(const struct ch_team *team)
+{
+    return !team->is_on_gpu || team->is_in_pool;
+}
+
 /* Number of PEs of the team that are not mapped. */
 static uint32_t count_far(const struct ch_teams *teams, const struct ch_team *team)
 {
@@ -93,13 +101,19 @@ static uint32_t count_nodes(const struct ch_teams *teams, const struct ch_team *
 }
 
 /* Allocate the local copies of what this PE writes to the sync memory of peers that are not
- * mapped, n_far of them. Except for FIFOs, pages are allocated when they are written; these are
- * few, since most of that memory is written by other PEs. */
-static chorus_status make_mirrors(struct ch_team *team, uint32_t n_far)
+ * mapped, n_far of them. Outside of the pool, except for FIFOs, pages are allocated when they
+ * are written; these are few, since most of that memory is written by other PEs. */
+static chorus_status make_mirrors(const struct ch_teams *teams, struct ch_team *team,
+                                  uint32_t n_far)
 {
-    void *made;
+    void *made = NULL;
 
     team->mirrors_bytes = n_far * sync_bytes(team);
+    if (team->is_in_pool) {
+        CH_TRY(ch_heap_pool_alloc(teams->heap, team->mirrors_bytes, &made));
+        team->mirrors = made;
+        return CHORUS_OK;
+    }
     made = mmap(NULL, team->mirrors_bytes, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (made == MAP_FAILED)
@@ -129,7 +143,7 @@ enum { PES_MOST = 16 };
 
 void ch_team_fill_boards(const struct ch_team *team)
 {
-    if (team->remotes != NULL || team->n == 1 || team->n > PES_MOST) return;
+    if (team->remotes != NULL || team->is_on_gpu || team->n == 1 || team->n > PES_MOST) return;
     for (uint32_t pe = 0; pe < team->n; pe++)
         fill_pages(team, team->peers[pe].sync, pe);
 }
@@ -143,7 +157,7 @@ static void add_link(struct ch_team *team, uint32_t pe, struct ch_link *link, ui
     team->remotes[pe].link = link;
     team->remotes[pe].sync = (ptrdiff_t)((uintptr_t)peer->sync - (uintptr_t)mirror);
     peer->sync = mirror;
-    if (team->n > PES_MOST) return;
+    if (team->n > PES_MOST || team->is_in_pool) return;
     fill_pages(team, mirror, team->me);
     fill_pages(team, team->sync, pe);
 }
@@ -157,7 +171,7 @@ chorus_status ch_team_link(const struct ch_teams *teams, struct ch_team *team)
     team->remotes = calloc(team->n, sizeof(*team->remotes));
     if (team->remotes == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the links of %u PEs", team->n);
-    CH_TRY(make_mirrors(team, n_far));
+    CH_TRY(make_mirrors(teams, team, n_far));
     for (uint32_t pe = 0, nth = 0; pe < team->n; pe++) {
         struct ch_link *link = ch_links_network_link(teams->links, team->members[pe].world);
 
@@ -173,6 +187,7 @@ chorus_status ch_team_attach(const struct ch_teams *teams, const struct ch_team 
     const struct ch_memory_part sync = {.base = team->sync, .bytes = sync_bytes(team)};
 
     CH_TRY(ch_links_attach(teams->links, &mail, &keys_out->mail));
+    if (!is_sync_on_host(team)) return CHORUS_OK;
     return ch_links_attach(teams->links, &sync, &keys_out->sync);
 }
 
@@ -204,10 +219,13 @@ static void drop_peer_keys(const struct ch_teams *teams, const struct ch_team *t
 static void unregister_routes(const struct ch_teams *teams, struct ch_team *team)
 {
     ch_links_detach(teams->links, team->mail);
-    ch_links_detach(teams->links, team->sync);
+    if (is_sync_on_host(team)) ch_links_detach(teams->links, team->sync);
     for (uint32_t pe = 0; team->remotes != NULL && pe < team->n; pe++)
         drop_peer_keys(teams, team, pe);
-    if (team->mirrors != NULL) (void)munmap(team->mirrors, team->mirrors_bytes);
+    if (team->is_in_pool)
+        ch_heap_pool_free(teams->heap, team->mirrors);
+    else if (team->mirrors != NULL)
+        (void)munmap(team->mirrors, team->mirrors_bytes);
     free(team->remotes);
 }
 
@@ -250,9 +268,15 @@ void ch_team_free(struct ch_teams *teams, struct ch_team *team)
     ch_team_free(teams, team->rail);
     ch_team_end_objects(teams, team);
     free(team->levels);
+    ch_routes_close(teams, team);
     unregister_routes(teams, team);
     ch_heap_local_free(heap, team->mail);
-    ch_heap_sync_free(heap, team->sync);
+    if (team->is_in_pool) {
+        ch_heap_pool_free(heap, team->sync);
+        ch_heap_sync_free(heap, team->states);
+    } else {
+        ch_heap_sync_free(heap, team->sync);
+    }
     for (int i = 0; i < CH_TEAM_CAPTURES; i++)
         ch_device_event_destroy(ch_heap_device(heap), team->last_captured[i].event);
     free_dups(team);
@@ -279,22 +303,32 @@ static void init_refusal(const struct ch_teams *teams, struct ch_team *team)
     team->refusable = &team->refusable_own;
 }
 
+/* Allocate sync memory and, on a GPU, the states of the duplicates. */
+static chorus_status alloc_sync(const struct ch_teams *teams, struct ch_team *team)
+{
+    const size_t sync = sync_bytes(team),
+                 states = team->is_on_gpu ? team->n_dups * CH_DEVICE_DUP_BYTES(team->n) +
+                                                ch_device_area_bytes(team)
+                                          : 0;
+
+    if (team->is_in_pool) {
+        CH_TRY(ch_heap_pool_alloc(teams->heap, sync, &team->sync));
+        return ch_heap_sync_alloc(teams->heap, states, &team->states);
+    }
+    CH_TRY(ch_heap_sync_alloc(teams->heap, sync + states, &team->sync));
+    team->states = (char *)team->sync + sync;
+    return CHORUS_OK;
+}
+
 /* Allocate the memory that peers write to. The mailbox comes first: that of WORLD is then near
  * the doorbell, so that a peer that stores to both needs one page of page tables less. */
 static chorus_status alloc_shared(struct ch_teams *teams, struct ch_team *team)
 {
-    struct ch_heap *heap = teams->heap;
-    size_t for_kernels;
-
     if (teams->is_checked && team->n > 1)
         team->check_bytes = ch_check_bytes(team->n, teams->links->network != NULL);
-    for_kernels = team->is_on_gpu ? ch_device_area_bytes(team) : 0;
-    CH_TRY(ch_heap_local_alloc(heap, shared_bytes(team), &team->mail));
+    CH_TRY(ch_heap_local_alloc(teams->heap, shared_bytes(team), &team->mail));
     init_refusal(teams, team);
-    CH_TRY(ch_heap_sync_alloc(heap,
-                              ch_dup_offset(&team->layout, team->n_dups) +
-                                  team->n_dups * CH_DEVICE_DUP_BYTES(team->n) + for_kernels,
-                              &team->sync));
+    CH_TRY(alloc_sync(teams, team));
     if ((sync_steps(teams, team) | mail_steps(teams, team)) <= UINT32_MAX) return CHORUS_OK;
     return CH_FAIL(CHORUS_ERR_NOMEM,
                    "the sync memory of this PE's teams exceeds %zu bytes; destroy some teams",
@@ -309,8 +343,18 @@ static chorus_status make_event(const struct ch_device *device, struct ch_team *
     return ch_device_event_create(device, &team->last_captured[0].event);
 }
 
-chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, size_t chunk_bytes, bool is_far,
-                            struct ch_team **team_out)
+/* Set the number of duplicates, which is the largest number of CTAs of a call. */
+static void set_n_dups(const struct ch_teams *teams, struct ch_team *team)
+{
+    team->n_dups = team->is_on_gpu ? 2 * teams->n_dups : teams->n_dups;
+    team->layout.n_whole = teams->n_dups;
+    if (!team->is_in_pool) return;
+    if (team->layout.n_whole > CH_POOL_DUPS) team->layout.n_whole = CH_POOL_DUPS;
+    team->n_dups = team->layout.n_whole;
+}
+
+chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, size_t chunk_bytes,
+                            struct ch_reach_of_team reach, struct ch_team **team_out)
 {
     struct ch_team *team = calloc(1, sizeof(*team));
     chorus_status status = CHORUS_OK;
@@ -326,9 +370,9 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, size_t chunk_byt
     /* It reaches all PEs of the job, so only teams that contain all of them can use it. */
     if (n == ch_heap_n_pes(teams->heap)) team->multicast = ch_heap_multicast_shift(teams->heap);
     team->is_on_gpu = ch_heap_device(teams->heap) != NULL;
-    ch_sync_layout_init(&team->layout, n, chunk_bytes, is_far);
-    team->layout.n_whole = teams->n_dups;
-    team->n_dups = team->is_on_gpu ? 2 * teams->n_dups : teams->n_dups;
+    team->is_in_pool = reach.is_in_pool;
+    ch_sync_layout_init(&team->layout, n, chunk_bytes, reach.is_far);
+    set_n_dups(teams, team);
     team->peers = calloc(n, sizeof(*team->peers));
     team->members = calloc(n, sizeof(*team->members));
     if (team->peers == NULL || team->members == NULL || alloc_dups(team) != CHORUS_OK)
@@ -354,9 +398,10 @@ void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32
 {
     const bool is_far = ch_links_network_link(teams->links, world) != NULL;
     struct ch_heap *const heap = teams->heap;
-    char *const data =
-        is_far ? ch_heap_base_at_owner(heap, world) : ch_heap_data_base(heap, world);
-    char *const base = is_far ? data : ch_heap_base(heap, world);
+    char *const data = is_far || !ch_heap_is_near(heap, world)
+                           ? ch_heap_data_at_owner(heap, world)
+                           : ch_heap_data_base(heap, world);
+    char *const base = is_far ? ch_heap_base_at_owner(heap, world) : ch_heap_base(heap, world);
     struct ch_peer *peer = &team->peers[pe];
 
     if (world == teams->me_world) team->me = pe;
@@ -370,7 +415,7 @@ void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32
         team->members[pe].check =
             (struct ch_check *)(void *)(team->members[pe].mail + check_offset(team));
     peer->shift = data - ch_heap_data_base(heap, teams->me_world);
-    peer->sync = data + (place >> 32) * PLACE_STEP;
+    peer->sync = (team->is_in_pool ? base : data) + (place >> 32) * PLACE_STEP;
     peer->door = ch_heap_door(heap, is_far ? teams->me_world : world);
     team->is_sync_alike =
         (pe == 0 || team->is_sync_alike) && place >> 32 == sync_steps(teams, team);

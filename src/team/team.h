@@ -91,6 +91,7 @@ struct ch_team {
                     */
     size_t mirrors_bytes;
     struct ch_team *node, *rail;
+    struct ch_routes *routes; /* owned: for kernels, see routes.h; null: none are needed */
     struct ch_sync_layout layout;
     uint32_t n_dups;     /* the largest number of CTAs of a call, with slim duplicates */
     struct ch_dup *dups; /* [n_dups] */
@@ -98,14 +99,18 @@ struct ch_team {
                    first call */
     uint64_t mail_epoch; /* number of the last exchange through mailboxes */
     const struct ch_wait_policy *policy;
-    void *sync;          /* this PE's sync memory, owned, on the heap's data side */
+    void *sync;          /* this PE's sync memory, owned: on the heap's data side or, if PEs are
+                            not near each other, in the pool */
+    void *states;        /* on a GPU: the states of the duplicates, duplicate 0 first, and the
+                            team's record, in the GPU's memory: behind sync, or owned */
     void *mail;          /* this PE's mailbox, owned, in host memory */
     int num_contexts;    /* the configuration with which the team was created */
     ptrdiff_t multicast; /* distance from an address of this PE to the multicast address of all
                             its PEs, in hardware; 0: none */
     bool is_on_gpu;      /* kernels run its collectives */
-    bool is_sync_alike;  /* at the same offset on all its PEs */
-    uint32_t n_nodes;    /* hosts that its PEs are on */
+    bool is_in_pool; /* its sync memory is in the pool: on GPUs that are not near each other */
+    bool is_sync_alike; /* at the same offset on all its PEs */
+    uint32_t n_nodes;   /* hosts that its PEs are on */
     int status; /* a chorus_status: not OK once a collective failed; the team is then unusable
                  */
     uint64_t plans[CH_TEAM_PLANS]; /* cache of plans, a word each; used by the api; atomic */
@@ -118,17 +123,11 @@ struct ch_team {
     uint32_t *n_in_use; /* number of the PE's teams with calls on its GPU; borrowed, atomic */
 };
 
-/* The address of the GPU's state of the duplicates, duplicate 0 first; in the GPU's memory. */
-static inline char *ch_team_device_dups(const struct ch_team *team)
-{
-    return (char *)team->sync + ch_dup_offset(&team->layout, team->n_dups);
-}
-
 /* The address, in the GPU's memory, of the number of CTAs of calls on the team's streams,
  * except those of graphs, that have ended. */
 static inline uint64_t *ch_team_ended(const struct ch_team *team)
 {
-    return &((struct ch_dup *)(void *)ch_team_device_dups(team))->ended;
+    return &((struct ch_dup *)team->states)->ended;
 }
 
 /* Was there a call on a GPU, or one in a capture? */

@@ -3,6 +3,7 @@
 #include "transport/links.h"
 
 #include "transport/network.h"
+#include "transport/proxy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -381,6 +382,20 @@ struct ch_link *ch_links_network_link(struct ch_links *links, uint32_t pe)
     return links->to[pe].network != NULL ? &links->to[pe] : NULL;
 }
 
+const struct ch_ring *ch_links_ring(const struct ch_links *links)
+{
+    return ch_proxy_ring(links->network->proxy);
+}
+
+void ch_links_expect_posts(struct ch_links *links)
+{
+    struct ch_network *network = links->network;
+    const bool is_awake = ch_proxy_is_busy(network->proxy);
+
+    ch_proxy_expect(network->proxy);
+    if (!is_awake) ch_progress_wake(network);
+}
+
 const uint32_t *ch_links_nodes(const struct ch_links *links)
 {
     return links->network == NULL ? NULL : links->network->nodes;
@@ -424,8 +439,8 @@ chorus_status ch_links_open(struct ch_boot *boot, struct ch_heap *heap,
     for (uint32_t pe = 0; pe < links->n; pe++)
         links->to[pe] = network != NULL && network->nodes[pe] != network->nodes[links->me]
                             ? (struct ch_link){network->ops, network->ep, links->network,
-                                               ch_heap_base_at_owner(heap, pe) -
-                                                   ch_heap_base_at_owner(heap, links->me),
+                                               ch_heap_data_at_owner(heap, pe) -
+                                                   ch_heap_data_at_owner(heap, links->me),
                                                pe}
                             : (struct ch_link){.pe = pe};
     *links_out = links;

@@ -103,6 +103,11 @@ void ch_links_disconnect(struct ch_links *links);
 /* Disconnect, and free the links. Null is a no-op; not collective. */
 void ch_links_close(struct ch_links *links);
 
+/* The ring by which kernels of this PE reach PEs of other hosts; only with a heap on GPUs that
+ * has a pool. expect: a call was queued whose kernels post to it. */
+const struct ch_ring *ch_links_ring(const struct ch_links *links);
+void ch_links_expect_posts(struct ch_links *links);
+
 /* Returns the link to a peer that is not mapped; null: the peer is mapped. */
 struct ch_link *ch_links_network_link(struct ch_links *links, uint32_t pe);
 /* List the mapped peers in near_out[n], for the fast paths of the program's calls. False: calls

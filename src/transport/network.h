@@ -38,8 +38,9 @@ struct ch_network {
     char why[256];       /* of the failure */
     char why_doubt[256]; /* failure that the network found, while the control plane may find its
                             cause */
-    uint64_t doubt_at_ns; /* since when; 0: there is none; atomic */
-    uint64_t visits;      /* of the PE; atomic, though increments may be lost */
+    uint64_t doubt_at_ns;   /* since when; 0: there is none; atomic */
+    struct ch_proxy *proxy; /* owned: serves the kernels of this PE; null: they post nothing */
+    uint64_t visits;        /* of the PE; atomic, though increments may be lost */
     /* The progress thread. */
     pthread_t thread;
     bool has_thread;

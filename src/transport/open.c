@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "heap/heap.h"
+#include "transport/proxy.h"
 
 #include <sched.h>
 #include <sodium.h>
@@ -247,6 +248,7 @@ static chorus_status open_network(struct ch_network *network, struct ch_heap *he
     memcpy(terms.secret, network->boot->secret, sizeof(terms.secret));
     memcpy(terms.listen, network->boot->listen, sizeof(terms.listen));
     CH_TRY(choose_kind(network, kinds, &terms));
+    if (ch_heap_has_pool(heap)) CH_TRY(ch_proxy_open(heap, network, &network->proxy));
     return ch_progress_start(network);
 }
 
@@ -263,10 +265,6 @@ chorus_status ch_network_open(struct ch_boot *boot, struct ch_heap *heap,
     if (boot->n == 1 ||
         (kinds.may_map && boot->nodes == NULL && !kinds.is_allowed[CH_KIND_loop]))
         return CHORUS_OK;
-    if (ch_heap_device(heap) != NULL)
-        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                       "the heap is on GPUs, which can access each other's memory only within "
-                       "one host; set CHORUS_HEAP=host for a job on several");
     network = calloc(1, sizeof(*network));
     if (network == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a network");
     network->boot = boot;
@@ -301,6 +299,7 @@ void ch_network_close(struct ch_network *network)
     if (network == NULL) return;
     ch_network_disconnect(network);
     (void)pthread_mutex_destroy(&network->lock);
+    ch_proxy_close(network->proxy);
     free(network->maps);
     free(network->hosts);
     free(network->nodes);

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/exec_host.h"
 #include "boot/place.h"
+#include "transport/proxy.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -71,6 +72,7 @@ static bool progress_once(struct ch_network *network, bool *moved_out)
 
     if (pthread_mutex_trylock(&network->lock) != 0) return false;
     network->has_posts = false;
+    if (network->proxy != NULL && ch_proxy_serve(network->proxy)) has_moved = true;
     if (!ch_network_has_failed(network) && network->doubt_at_ns == 0 &&
         network->ops->progress(network->ep, &has_moved) != CHORUS_OK)
         defer_failure(network, ch_error_message());
@@ -123,6 +125,33 @@ static void sleep_briefly(struct ch_network *network)
     __atomic_store_n(&network->is_idle, 0, __ATOMIC_SEQ_CST);
 }
 
+/* As sleep_until_ready, but look for requests of kernels once a millisecond: no call of the
+ * host announces those of a graph. */
+static void sleep_until_request(struct ch_network *network, int net_fd, int ms)
+{
+    const uint64_t end = ch_clock_ns() + (uint64_t)ms * (uint64_t)CH_NS_PER_MS;
+
+    do {
+        if (sleep_until_ready(network, net_fd, 1)) return;
+        if (ch_proxy_has_request(network->proxy) || ch_proxy_is_busy(network->proxy)) return;
+    } while (ch_clock_ns() < end && network->doubt_at_ns == 0 &&
+             !__atomic_load_n(&network->is_ending, __ATOMIC_ACQUIRE) &&
+             __atomic_load_n(&network->is_asleep, __ATOMIC_RELAXED) == (ms == SLEEP_MS));
+    if (ms == SLEEP_MS) serve_boot(network);
+}
+
+/* Kernels of this PE may post: make progress without sleeping, and serve the control plane once
+ * in a while. */
+static void poll_for_kernels(struct ch_network *network)
+{
+    enum { POLLS = 1024 };
+    bool has_moved = false;
+
+    for (int i = 0; i < POLLS && ch_proxy_is_busy(network->proxy); i++)
+        if (!progress_once(network, &has_moved) || !has_moved) (void)sched_yield();
+    (void)sleep_until_ready(network, -1, 0);
+}
+
 /* Progress has found nothing: sleep until a message arrives, or the PE posts an operation. The
  * thread then waits for a short time for further operations, so that all are sent together. */
 static void sleep_long(struct ch_network *network)
@@ -135,8 +164,11 @@ static void sleep_long(struct ch_network *network)
     is_short = fd < 0 || network->has_posts;
     network->is_asleep = !is_short;
     (void)pthread_mutex_unlock(&network->lock);
-    (void)sleep_until_ready(network, fd,
-                            is_short || network->doubt_at_ns != 0 ? NAP_MS : SLEEP_MS);
+    if (network->proxy != NULL)
+        sleep_until_request(network, fd, is_short ? NAP_MS : SLEEP_MS);
+    else
+        (void)sleep_until_ready(network, fd,
+                                is_short || network->doubt_at_ns != 0 ? NAP_MS : SLEEP_MS);
     (void)pthread_mutex_lock(&network->lock);
     is_short = !is_short && network->has_posts;
     network->is_asleep = false;
@@ -162,7 +194,9 @@ static void *progress_main(void *arg)
         const uint64_t visits = __atomic_load_n(&network->visits, __ATOMIC_RELAXED);
 
         report_deferred_failure(network);
-        if (visits != seen && !is_away(network)) {
+        if (network->proxy != NULL && ch_proxy_is_busy(network->proxy))
+            poll_for_kernels(network);
+        else if (visits != seen && !is_away(network)) {
             seen = visits;
             sleep_briefly(network);
         } else if (progress_once(network, &has_moved) && !has_moved) {

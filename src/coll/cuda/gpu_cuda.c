@@ -3,6 +3,7 @@
 
 #include "coll/cuda/queue.h"
 #include "device/driver_cuda.h"
+#include "team/table.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -26,7 +27,7 @@ static chorus_status load_kernels(struct ch_gpu *gpu, bool is_early)
     uint32_t ctas = 0;
     int multiprocessors = 0;
 
-    CH_TRY(ch_kernels_load(gpu->terms.device, &ctas));
+    CH_TRY(ch_kernels_load(gpu->terms.device, ch_heap_has_pool(gpu->heap), &ctas));
     CH_TRY_CUDA(gpu->terms.device, "reading the number of multiprocessors",
                 cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
                                        ch_device_id_of(gpu->terms.device)->ordinal));
@@ -147,7 +148,7 @@ struct ch_wait_limit ch_gpu_wait_limit(const struct ch_gpu *gpu)
 
 chorus_status ch_gpu_check(const struct ch_call *call)
 {
-    if (call->algo->kernel == CH_KERNEL_none)
+    if (!ch_kernel_is_there(call))
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                        "%s: algorithm %s:%s cannot serve this call: it needs a heap in host "
                        "memory; set CHORUS_HEAP=host",
@@ -183,6 +184,7 @@ static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call
     if (turn->capture == 0 && last != 0 && last != turn->number)
         ch_front_inherit_waits(gpu->front, turn->number, last);
     CH_TRY(ch_queue_call(&gpu->terms, call, turn, &ctas));
+    if (call->team->routes != NULL) ch_links_expect_posts(call->team->teams->links);
     return ch_turn_end(gpu->heap, call->team, turn, ctas);
 }
 

@@ -54,7 +54,9 @@ struct ch_kernel_args {
     uint64_t timeout_ns;
     uint64_t team;
     struct ch_kernel_fault *fault;
-    uint64_t *ended; /* where each CTA is counted at its end; null: it is not */
+    uint64_t *ended;                 /* where each CTA is counted at its end; null: it is not */
+    const struct ch_remote *remotes; /* [n], for routed kernels, in the GPU's memory */
+    const struct ch_levels *levels;  /* likewise; null: the team has no child teams */
     struct ch_sync_layout layout;
     struct ch_peer peers[CH_KERNEL_PES_MAX];
 };

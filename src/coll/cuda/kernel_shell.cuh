@@ -5,7 +5,13 @@
 
 #include "coll/cuda/kernel.h"
 #include "coll/cuda/kernels.h"
+#if CH_ROUTED
+#include "base/route.h"
+#include "coll/cuda/kernels_routed.h"
+#include "coll/routed_bodies.h"
+#else
 #include "coll/kernel_bodies.h"
+#endif
 #include "coll/kind.h"
 
 /* The state of this CTA. */
@@ -161,6 +167,10 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type, i
     c.failed = ch_kernel_failed_mark(a);
     c.lets_next = a->lets_next;
     c.positions = (struct ch_positions *)((char *)dup + CH_DEVICE_POSITIONS_AT);
+#if CH_ROUTED
+    c.remotes = a->remotes;
+    c.levels = a->levels;
+#endif
     return c;
 }
 
@@ -220,16 +230,22 @@ CH_FN void ch_set_pattern(struct ch_coll *c, struct ch_pattern *pattern,
 #define CH_KERNEL_NAMED(name, fn, T, kind, proto)                                    \
     CH_KERNEL_WITH((const __grid_constant__ struct ch_kernel_args a), (void)pattern, \
                    (void)unequal, name, fn, T, kind, proto)
-#define CH_KERNEL(fn, T, kind, proto) CH_KERNEL_NAMED(ch_k_##fn##_##T, fn, T, kind, proto)
-#define CH_KERNEL_OF_PATTERN(fn, T, kind, proto, is_uneven)                                \
-    CH_KERNEL_WITH((const __grid_constant__ struct ch_kernel_args a,                       \
-                    const __grid_constant__ struct ch_kernel_pattern p),                   \
-                   ch_set_pattern(&c, &pattern, &unequal, &a, &p, is_uneven),              \
-                   if (is_uneven) ch_report_unequal(&a, &unequal), ch_k_##fn##_##T, fn, T, \
-                   kind, proto)
+#if CH_ROUTED
+#define CH_KERNEL_NAME(fn, T) ch_r_##fn##_##T
+#else
+#define CH_KERNEL_NAME(fn, T) ch_k_##fn##_##T
+#endif
+#define CH_KERNEL(fn, T, kind, proto) CH_KERNEL_NAMED(CH_KERNEL_NAME(fn, T), fn, T, kind, proto)
+#define CH_KERNEL_OF_PATTERN(fn, T, kind, proto, is_uneven)                                   \
+    CH_KERNEL_WITH((const __grid_constant__ struct ch_kernel_args a,                          \
+                    const __grid_constant__ struct ch_kernel_pattern p),                      \
+                   ch_set_pattern(&c, &pattern, &unequal, &a, &p, is_uneven),                 \
+                   if (is_uneven) ch_report_unequal(&a, &unequal), CH_KERNEL_NAME(fn, T), fn, \
+                   T, kind, proto)
 
 /* Does every build have a kernel of this kind, one for each type? Expands to yes or no. */
 #define CH_KERNEL_IF_plain(yes, no) yes
+#define CH_KERNEL_IF_routed(yes, no) yes
 #define CH_KERNEL_IF_wide(yes, no) yes
 #define CH_KERNEL_IF_folding(yes, no) yes
 #define CH_KERNEL_IF_due(yes, no) yes

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* kernels_move.cu: kernels of the collectives that move bytes, for every type. */
+/* kernels_move.cu: kernels of the collectives that move bytes, for every type; with CH_ROUTED,
+ * of teams whose PEs are not all near. */
 #include "coll/cuda/kernel_shell.cuh"
 
-/* The kernels before and after the copies of an algorithm for copy engines: a kind of
- * barriers. */
-CH_KERNEL(ch_engine_enter, u8, engine, signal)
-CH_KERNEL(ch_engine_leave, u8, engine, signal)
-const void *const ch_kernel_engine_enter = (const void *)ch_k_ch_engine_enter_u8;
-const void *const ch_kernel_engine_leave = (const void *)ch_k_ch_engine_leave_u8;
+#if CH_ROUTED
+#define ROWS CH_ROUTED_ROWS
+#define TABLE_TYPE ch_routed_table
+#define TABLE ch_routed_move
+#else
+#define ROWS CH_KERNEL_ROWS
+#define TABLE_TYPE ch_kernel_table
+#define TABLE ch_kernels_move
+#endif
 
 /* By the columns work and dest of the collective. */
 #define KERNEL_copies(dest, fn, kind, proto) KERNEL_OF_##dest(fn, kind, proto)
@@ -20,16 +24,24 @@ const void *const ch_kernel_engine_leave = (const void *)ch_k_ch_engine_leave_u8
 #define KERNEL_OF_lengths(fn, kind, proto) CH_KERNEL_OF_PATTERN(fn, u8, kind, proto, 1)
 #define X(coll, work, dest, proto, fn, kind, parts) \
     CH_KERNEL_IF_##kind(KERNEL_##work(dest, fn, kind, proto), )
-CH_KERNEL_ROWS(X)
+ROWS(X)
 #undef X
 
-#define ENTRY_copies(fn) (const void *)ch_k_##fn##_u8
+#define ENTRY_copies(fn) (const void *)CH_KERNEL_NAME(fn, u8)
 #define ENTRY_combines(fn) 0
 #define ENTRY_scans ENTRY_combines
-extern "C" const ch_kernel_table ch_kernels_move;
+extern "C" const TABLE_TYPE TABLE;
 #define X(coll, work, dest, proto, fn, kind, parts) CH_KERNEL_IF_##kind(ENTRY_##work(fn), 0),
-const ch_kernel_table ch_kernels_move = {0 /* none */, CH_KERNEL_ROWS(X)};
+const TABLE_TYPE TABLE = {0 /* none */, ROWS(X)};
 #undef X
+
+#if !CH_ROUTED
+/* The kernels before and after the copies of an algorithm for copy engines: a kind of
+ * barriers. */
+CH_KERNEL(ch_engine_enter, u8, engine, signal)
+CH_KERNEL(ch_engine_leave, u8, engine, signal)
+const void *const ch_kernel_engine_enter = (const void *)ch_k_ch_engine_enter_u8;
+const void *const ch_kernel_engine_leave = (const void *)ch_k_ch_engine_leave_u8;
 
 /* With CHORUS_CHECK, before and after the kernels of a call on a stream. Two calls of a team at
  * the same time would corrupt the epochs and slots that they share: the second one does not
@@ -56,3 +68,4 @@ extern "C" __global__ void __launch_bounds__(1)
 
 const void *const ch_kernel_check_begin = (const void *)ch_k_check_begin;
 const void *const ch_kernel_check_end = (const void *)ch_k_check_end;
+#endif

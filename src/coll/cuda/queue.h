@@ -45,15 +45,19 @@ CH_MUST_CHECK chorus_status ch_turn_end(const struct ch_heap *heap, struct ch_te
                                         const struct ch_turn *turn, uint32_t ctas);
 
 /* --- the kernels of a call, see queue_cuda.c ---------------------------------------------- */
+/* Do GPUs run the algorithm of a call on its team? */
+bool ch_kernel_is_there(const struct ch_call *call);
 /* The kernel of a call; null: no GPU combines this type. */
 const void *ch_kernel_of(const struct ch_call *call);
 
 /*
  * Load all kernels, with the device current. A kernel that is loaded at its first launch waits
  * for all running kernels, which may wait for a peer that waits for this launch. *room_out: the
- * smallest number, over all kernels, of CTAs for which a multiprocessor has room.
+ * smallest number, over all kernels, of CTAs for which a multiprocessor has room. is_routed:
+ * load also those of teams whose PEs are not all near, which do not count for this.
  */
-CH_MUST_CHECK chorus_status ch_kernels_load(const struct ch_device *device, uint32_t *room_out);
+CH_MUST_CHECK chorus_status ch_kernels_load(const struct ch_device *device, bool is_routed,
+                                            uint32_t *room_out);
 
 /* Properties that are the same for all calls of a PE. */
 struct ch_queue_terms {

@@ -7,10 +7,12 @@
 
 #include "coll/algorithm.h"
 #include "coll/cuda/kernels.h"
+#include "coll/cuda/kernels_routed.h"
 #include "coll/operators.h"
 #include "coll/primitives/engine.h"
 #include "coll/shape.h"
 #include "device/driver_cuda.h"
+#include "team/routes.h"
 
 #include <string.h>
 
@@ -27,16 +29,57 @@ static const void *const *const combining[CHORUS_TYPE_COUNT] = {
 #undef X
 };
 
+extern const ch_routed_table ch_routed_move;
+#define X(T, ctype, CLASS, bytes) \
+    CH_ON_GPU(CLASS, bytes, extern const ch_routed_table ch_routed_##T;)
+CHORUS_TYPE_LIST(X)
+#undef X
+
+static const void *const *const routed_combining[CHORUS_TYPE_COUNT] = {
+#define X(T, ctype, CLASS, bytes) CH_ON_GPU(CLASS, bytes, [CHORUS_TYPE_##T] = ch_routed_##T, )
+    CHORUS_TYPE_LIST(X)
+#undef X
+};
+
+static const enum ch_routed_id routed_ids[CH_ALGO_COUNT] = {
+#define X(coll, work, dest, proto, fn, kind, parts) [CH_ALGO_##fn] = CH_ROUTED_ID_##fn,
+    CH_ROUTED_ROWS(X)
+#undef X
+};
+
 static const enum ch_kernel_id ids[CH_ALGO_COUNT] = {
 #define X(coll, work, dest, proto, fn, kind, parts) [CH_ALGO_##fn] = CH_KERNEL_ID_##fn,
     CH_KERNEL_ROWS(X)
 #undef X
 };
 
+/* The kernel of a call of a team whose PEs are not all near; null: there is none. */
+static const void *routed_kernel_of(const struct ch_call *call)
+{
+    const enum ch_routed_id id = routed_ids[call->algo->id];
+    const void *const *table = routed_combining[call->asked->type];
+
+    if (!ch_coll_reduces(call->algo->coll)) return ch_routed_move[id];
+    return table == NULL ? NULL : table[id];
+}
+
+/* Have its kernels links to some peers? */
+static bool is_routed(const struct ch_call *call)
+{
+    return call->team->remotes != NULL;
+}
+
+bool ch_kernel_is_there(const struct ch_call *call)
+{
+    return is_routed(call) ? routed_ids[call->algo->id] != CH_ROUTED_ID_none
+                           : call->algo->kernel != CH_KERNEL_none;
+}
+
 const void *ch_kernel_of(const struct ch_call *call)
 {
     const enum ch_kernel_id id = ids[call->algo->id];
 
+    if (is_routed(call)) return routed_kernel_of(call);
     if (call->algo->needs & CH_NEED_multicast)
         return ch_nvls_kernel(id, call->asked->type, call->asked->op);
     if (call->algo->needs & CH_NEED_copy_engine) return ch_kernel_engine_enter;
@@ -61,11 +104,11 @@ static chorus_status load_kernel(const struct ch_device *device, const void *ker
     return CHORUS_OK;
 }
 
-/* Load all kernels of a table. */
-static chorus_status load_table(const struct ch_device *device, const ch_kernel_table table,
+/* Load all n kernels of a table. */
+static chorus_status load_table(const struct ch_device *device, const void *const *table, int n,
                                 uint32_t *least_ctas)
 {
-    for (int id = 0; id < CH_KERNEL_ID_COUNT; id++)
+    for (int id = 0; id < n; id++)
         CH_TRY(load_kernel(device, table[id], least_ctas));
     return CHORUS_OK;
 }
@@ -83,7 +126,20 @@ static chorus_status load_nvls(const struct ch_device *device, uint32_t *least_c
     return CHORUS_OK;
 }
 
-chorus_status ch_kernels_load(const struct ch_device *device, uint32_t *room_out)
+/* Load the kernels of teams whose PEs are not all near, of which few CTAs run. */
+static chorus_status load_routed(const struct ch_device *device)
+{
+    uint32_t room = UINT32_MAX;
+
+    CH_TRY(load_table(device, ch_routed_move, CH_ROUTED_ID_COUNT, &room));
+    for (int type = 0; type < CHORUS_TYPE_COUNT; type++)
+        if (routed_combining[type] != NULL)
+            CH_TRY(load_table(device, routed_combining[type], CH_ROUTED_ID_COUNT, &room));
+    return CHORUS_OK;
+}
+
+chorus_status ch_kernels_load(const struct ch_device *device, bool is_routed,
+                              uint32_t *room_out)
 {
     const void *const others[] = {ch_kernel_engine_enter, ch_kernel_engine_leave,
                                   ch_kernel_check_begin, ch_kernel_check_end};
@@ -91,9 +147,11 @@ chorus_status ch_kernels_load(const struct ch_device *device, uint32_t *room_out
     *room_out = UINT32_MAX;
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         CH_TRY(load_kernel(device, others[i], room_out));
-    CH_TRY(load_table(device, ch_kernels_move, room_out));
+    CH_TRY(load_table(device, ch_kernels_move, CH_KERNEL_ID_COUNT, room_out));
     for (int type = 0; type < CHORUS_TYPE_COUNT; type++)
-        if (combining[type] != NULL) CH_TRY(load_table(device, combining[type], room_out));
+        if (combining[type] != NULL)
+            CH_TRY(load_table(device, combining[type], CH_KERNEL_ID_COUNT, room_out));
+    if (is_routed) CH_TRY(load_routed(device));
     return ch_device_id_of(device)->has_multicast ? load_nvls(device, room_out) : CHORUS_OK;
 }
 
@@ -127,7 +185,7 @@ static void fill_args(const struct ch_queue_terms *terms, const struct ch_call *
         .src = call->asked->source,
         .multicast = team->multicast,
         .is_sync_alike = team->is_sync_alike,
-        .dups = ch_team_device_dups(team),
+        .dups = team->states,
         .dup_bytes = (uint32_t)CH_DEVICE_DUP_BYTES(team->n),
         .aborted = terms->aborted,
         .timeout_ns = terms->timeout_ns,
@@ -135,6 +193,10 @@ static void fill_args(const struct ch_queue_terms *terms, const struct ch_call *
         .fault = &terms->faults[team->slot],
         .layout = team->layout,
     };
+    if (team->routes != NULL) {
+        a->remotes = team->routes->remotes;
+        a->levels = team->routes->levels;
+    }
     memcpy(a->peers, team->peers, team->n * sizeof(a->peers[0]));
 }
 
@@ -201,7 +263,8 @@ static uint64_t pieces_of(const struct ch_call *call)
  * divided among the PEs. Blocks of an uneven collective may be of any length. */
 static unsigned lanes_of(const struct ch_call *call)
 {
-    const uint64_t pes = pes_at_once(call), most = call->algo->lanes_max;
+    const uint64_t pes = pes_at_once(call),
+                   most = is_routed(call) ? CH_LANES_routed : call->algo->lanes_max;
     const uint64_t pieces = ch_coll_is_uneven(call->algo->coll) ? most : pieces_of(call);
     const uint64_t apart = pes * ch_max(pieces, WARP_LANES);
     const uint64_t together = ch_max(pieces, pes * WARP_LANES);

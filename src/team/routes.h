@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * routes.h: what kernels need of a team whose PEs are not all near, in memory of the GPU: the
+ * ways to peers that are not mapped, and the child teams.
+ */
+#ifndef CH_TEAM_ROUTES_H
+#define CH_TEAM_ROUTES_H
+
+#include "team/table.h"
+
+struct ch_routes {
+    const struct ch_remote *remotes; /* [n], address on the GPU, as levels */
+    const struct ch_levels *levels;  /* null: no child teams */
+    char *there;                     /* owned: memory on the GPU */
+    uint64_t *done;                  /* owned: completion words, in the pool */
+};
+
+/* Write the routes of a team whose sync memory is in the pool, once it is connected, and with
+ * its child teams: sets team->routes. */
+CH_MUST_CHECK chorus_status ch_routes_open(const struct ch_teams *teams, struct ch_team *team);
+void ch_routes_close(const struct ch_teams *teams, struct ch_team *team);
+
+#endif /* CH_TEAM_ROUTES_H */
