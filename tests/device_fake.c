@@ -10,6 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+const struct fake_streams *fake_streams;
+
 struct fake fake = {.bad = -1, .free_bytes = SIZE_MAX};
 
 struct ch_device {
@@ -319,17 +321,49 @@ void *ch_device_stream(const struct ch_device *device)
     return NULL;
 }
 
+chorus_status ch_device_stream_create(const struct ch_device *device, void **stream_out)
+{
+    *stream_out = fake_streams != NULL ? fake_streams->create(device->id.ordinal) : &fake;
+    return CHORUS_OK;
+}
+
+void ch_device_stream_destroy(const struct ch_device *device, void *stream)
+{
+    (void)device;
+    if (fake_streams != NULL && stream != NULL) fake_streams->destroy(stream);
+}
+
+chorus_status ch_device_stream_check(const struct ch_device *device, void *stream)
+{
+    (void)device;
+    return fake_streams != NULL ? fake_streams->check(stream) : CHORUS_OK;
+}
+
+/* The CPU may access the memory of fakes. */
+bool ch_device_is_on_gpu(const struct ch_device *device, const void *ptr)
+{
+    (void)device;
+    return fake_streams != NULL && fake_streams->is_on_gpu(ptr);
+}
+
 chorus_status ch_device_put_copy(const struct ch_device *device, void *stream, void *dst,
                                  const void *src, size_t bytes)
 {
-    (void)stream;
+    if (fake_streams != NULL) return fake_streams->copy(stream, dst, src, bytes);
     return ch_device_copy(device, dst, src, bytes);
 }
 
 chorus_status ch_device_put_store(const struct ch_device *device, void *stream, uint64_t *word,
                                   uint64_t value)
 {
-    (void)stream;
+    if (fake_streams != NULL) return fake_streams->store(stream, word, value, sizeof(*word));
+    return ch_device_store(device, word, value, sizeof(*word));
+}
+
+chorus_status ch_device_put_store_4(const struct ch_device *device, void *stream,
+                                    uint32_t *word, uint32_t value)
+{
+    if (fake_streams != NULL) return fake_streams->store(stream, word, value, sizeof(*word));
     return ch_device_store(device, word, value, sizeof(*word));
 }
 
@@ -381,7 +415,8 @@ chorus_status ch_wait_launch(const struct ch_device *device, void *stream,
 chorus_status ch_amo_launch(const struct ch_device *device, void *stream,
                             const struct ch_amo_request *request)
 {
-    (void)device, (void)stream;
+    (void)device;
+    if (fake_streams != NULL) return fake_streams->change(stream, request);
     if (request->op != CH_AMO_ADD) return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "not in the fake");
     if (request->bytes == sizeof(uint32_t))
         *request->fetched = __atomic_fetch_add((uint32_t *)request->word,

@@ -8,6 +8,7 @@
 #define CH_TEST_DEVICE_FAKE_H
 
 #include "device/device.h"
+#include "transport/amo.h"
 
 #define FAKE_GRANULE_BYTES ((size_t)2 << 20)
 
@@ -34,5 +35,17 @@ struct fake {
     int fabric_handles, descriptors; /* made for others, ever */
 };
 extern struct fake fake;
+
+/* Streams that do not do their work at once. */
+struct fake_streams {
+    void *(*create)(int ordinal);
+    void (*destroy)(void *stream);
+    chorus_status (*check)(void *stream);
+    chorus_status (*copy)(void *stream, void *dst, const void *src, size_t bytes);
+    chorus_status (*store)(void *stream, void *word, uint64_t value, size_t bytes);
+    chorus_status (*change)(void *stream, const struct ch_amo_request *request);
+    bool (*is_on_gpu)(const void *ptr);
+};
+extern const struct fake_streams *fake_streams; /* null: streams do it at once */
 
 #endif /* CH_TEST_DEVICE_FAKE_H */

@@ -92,6 +92,9 @@ bool ch_device_orders_kernels(const struct ch_device *device);
  * address? */
 bool ch_device_reaches(const struct ch_device *device, const void *ptr);
 
+/* Is this memory of a GPU, of this device or another, which the CPU must not access? */
+bool ch_device_is_on_gpu(const struct ch_device *device, const void *ptr);
+
 /* Make the device current for this thread. Until leave, the thread may make calls that a
  * capture of streams would otherwise forbid; they are not recorded. Leave takes what enter
  * returned, and undoes it. */
@@ -117,12 +120,23 @@ CH_MUST_CHECK chorus_status ch_device_event_create(const struct ch_device *devic
                                                    void **event_out);
 void ch_device_event_destroy(const struct ch_device *device, void *event);
 
-/* Queue on a cudaStream_t, without waiting: a copy; or a store of a word, after earlier
- * work. */
+/* Create a cudaStream_t of this device, which does not synchronise with other streams, not even
+ * with the default one; destroying null is a no-op. */
+CH_MUST_CHECK chorus_status ch_device_stream_create(const struct ch_device *device,
+                                                    void **stream_out);
+void ch_device_stream_destroy(const struct ch_device *device, void *stream);
+/* Has work of a cudaStream_t failed? Does not wait for work that is under way. */
+CH_MUST_CHECK chorus_status ch_device_stream_check(const struct ch_device *device,
+                                                   void *stream);
+
+/* Queue on a cudaStream_t, without waiting: a copy; or a store of a word of 8 or 4 bytes, after
+ * earlier work. */
 CH_MUST_CHECK chorus_status ch_device_put_copy(const struct ch_device *device, void *stream,
                                                void *dst, const void *src, size_t bytes);
 CH_MUST_CHECK chorus_status ch_device_put_store(const struct ch_device *device, void *stream,
                                                 uint64_t *word, uint64_t value);
+CH_MUST_CHECK chorus_status ch_device_put_store_4(const struct ch_device *device, void *stream,
+                                                  uint32_t *word, uint32_t value);
 
 /* Wait until a word in this device's memory is at least, or equal to, a value, which work that
  * was queued earlier stores: queued on a cudaStream_t, for later work of that stream, without a

@@ -62,6 +62,17 @@ bool ch_device_reaches(const struct ch_device *device, const void *ptr)
     }
 }
 
+bool ch_device_is_on_gpu(const struct ch_device *device, const void *ptr)
+{
+    struct cudaPointerAttributes is;
+
+    (void)device;
+    if (cudaPointerGetAttributes(&is, ptr) == cudaSuccess)
+        return is.type == cudaMemoryTypeDevice;
+    (void)cudaGetLastError(); /* clear the error, so that the program does not find it */
+    return false;
+}
+
 /* Find the kernels' image for this device, which is current. */
 static chorus_status find_image(struct ch_device *d)
 {
@@ -295,6 +306,36 @@ void ch_device_event_destroy(const struct ch_device *device, void *event)
     if (event != NULL) (void)cudaEventDestroy(event);
 }
 
+chorus_status ch_device_stream_create(const struct ch_device *device, void **stream_out)
+{
+    const int before = ch_device_enter(device);
+    cudaStream_t stream = NULL;
+    const cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+
+    ch_device_leave(device, before);
+    if (error != cudaSuccess) return ch_device_fail_runtime(device, "creating a stream", error);
+    *stream_out = stream;
+    return CHORUS_OK;
+}
+
+void ch_device_stream_destroy(const struct ch_device *device, void *stream)
+{
+    (void)device;
+    if (stream != NULL) (void)cudaStreamDestroy((cudaStream_t)stream);
+}
+
+chorus_status ch_device_stream_check(const struct ch_device *device, void *stream)
+{
+    const int before = ch_device_enter(device);
+    const cudaError_t error = cudaStreamQuery((cudaStream_t)stream);
+
+    if (error == cudaErrorNotReady) (void)cudaGetLastError();
+    ch_device_leave(device, before);
+    return error == cudaSuccess || error == cudaErrorNotReady
+               ? CHORUS_OK
+               : ch_device_fail_runtime(device, "queued work", error);
+}
+
 chorus_status ch_device_put_copy(const struct ch_device *device, void *stream, void *dst,
                                  const void *src, size_t bytes)
 {
@@ -311,6 +352,19 @@ chorus_status ch_device_put_store(const struct ch_device *device, void *stream, 
 {
     const int before = ch_device_enter(device);
     const CUresult result = device->driver.cuStreamWriteValue64(
+        (CUstream)stream, (CUdeviceptr)(uintptr_t)word, value, CU_STREAM_WRITE_VALUE_DEFAULT);
+
+    ch_device_leave(device, before);
+    return result == CUDA_SUCCESS
+               ? CHORUS_OK
+               : ch_device_fail_driver(device, "a store", sizeof(*word), result);
+}
+
+chorus_status ch_device_put_store_4(const struct ch_device *device, void *stream,
+                                    uint32_t *word, uint32_t value)
+{
+    const int before = ch_device_enter(device);
+    const CUresult result = device->driver.cuStreamWriteValue32(
         (CUstream)stream, (CUdeviceptr)(uintptr_t)word, value, CU_STREAM_WRITE_VALUE_DEFAULT);
 
     ch_device_leave(device, before);

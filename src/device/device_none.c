@@ -53,6 +53,12 @@ bool ch_device_reaches(const struct ch_device *device, const void *ptr)
     return false;
 }
 
+bool ch_device_is_on_gpu(const struct ch_device *device, const void *ptr)
+{
+    (void)device, (void)ptr;
+    return false;
+}
+
 int ch_device_enter(const struct ch_device *device)
 {
     (void)device;
@@ -238,6 +244,23 @@ void ch_device_event_destroy(const struct ch_device *device, void *event)
     (void)device, (void)event;
 }
 
+chorus_status ch_device_stream_create(const struct ch_device *device, void **stream_out)
+{
+    (void)device, (void)stream_out;
+    return fail_without_cuda();
+}
+
+void ch_device_stream_destroy(const struct ch_device *device, void *stream)
+{
+    (void)device, (void)stream;
+}
+
+chorus_status ch_device_stream_check(const struct ch_device *device, void *stream)
+{
+    (void)device, (void)stream;
+    return fail_without_cuda();
+}
+
 chorus_status ch_device_put_copy(const struct ch_device *device, void *stream, void *dst,
                                  const void *src, size_t bytes)
 {
@@ -247,6 +270,13 @@ chorus_status ch_device_put_copy(const struct ch_device *device, void *stream, v
 
 chorus_status ch_device_put_store(const struct ch_device *device, void *stream, uint64_t *word,
                                   uint64_t value)
+{
+    (void)device, (void)stream, (void)word, (void)value;
+    return fail_without_cuda();
+}
+
+chorus_status ch_device_put_store_4(const struct ch_device *device, void *stream,
+                                    uint32_t *word, uint32_t value)
 {
     (void)device, (void)stream, (void)word, (void)value;
     return fail_without_cuda();
