@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do the tests of the boot tree, of the record of calls, of CHORUS_CHECK and of the tags of lengths see the
-faults that these could have?
+"""Do the tests of the boot tree, of the record of calls, of CHORUS_CHECK, of the tags of lengths and of the network
+for GPU memory see the faults that these could have?
 
     parts.py BUILD_DIR
 
@@ -22,6 +22,8 @@ from judge import judge
 TREE, HOSTILE = "tests/test_boot_tree", "tests/test_boot_hostile"
 RECORD, CHECK = "tests/test_base_record", "tests/test_coll_check_inside"
 LENGTHS = "tests/test_coll_lengths_inside"  # without CHORUS_CHECK
+STAGED = "tests/test_transport_staged"
+FILLED = "is_filled"  # what arrived is not what was sent
 
 
 @dataclasses.dataclass
@@ -95,6 +97,37 @@ MUTANTS = [
            CHECK, "pes", "chorusx_team_status"),
     Mutant("a call of a known PE is not looked for", "src/coll/host/launch.c",
            "is_known && ch_team_find_clash(", "is_known && other == UINT32_MAX && ch_team_find_clash(", LENGTHS, "pes", "is_told"),
+    # The network staged.
+    Mutant("a word of a host overtakes copies to the GPU", "src/transport/staged/receive.c",
+           "if (!ch_staged_has_ended(&ep->in, peer->in_mark)) return false;", "", STAGED, "litmus", FILLED),
+    Mutant("a word of a host overtakes slots", "src/transport/staged/post.c",
+           "if (!has_data && !has_slots(peer, ctx) && !is_there", "if (!has_data && !is_there", STAGED, "litmus", FILLED),
+    Mutant("a word of a GPU takes another stream than data", "src/transport/staged/receive.c",
+           "peer->in_mark = ch_staged_change(ep, &ep->in, peer, &request, fetched);",
+           "(void)ch_staged_change(ep, &ep->out, peer, &request, fetched);", STAGED, "litmus", FILLED),
+    Mutant("a slot overtakes what its context sent directly", "src/transport/staged/send.c",
+           "ch_staged_put_inner(ep, out->ctx,", "ch_staged_put_inner(ep, CH_STAGED_CTX,", STAGED, "litmus", FILLED),
+    Mutant("a word comes with the first chunk", "src/transport/staged/send.c",
+           "if (is_last || op->head.kind", "if (is_last || op->at == 0 || op->head.kind", STAGED, "litmus", FILLED),
+    Mutant("credit is given before copies have ended", "src/transport/staged/receive.c",
+           "ch_staged_has_ended(&ep->in, in_of(ep, peer, peer->ended)->mark))", "in_of(ep, peer, peer->ended) != NULL)",
+           STAGED, "litmus", FILLED),
+    Mutant("a slot is sent before its copy has ended", "src/transport/staged/send.c",
+           "if (!ch_staged_has_ended(&ep->out, out->mark)) return;", "", STAGED, "litmus", FILLED),
+    Mutant("a source may change before it was copied", "src/transport/staged/send.c",
+           "out->serial = op->serial;", "out->serial = op->serial;\n    if (op->serial != 0) peer->read = op->serial;",
+           STAGED, "litmus", FILLED),
+    Mutant("what is sent counts as done", "src/transport/staged/post.c",
+           "return peer->done < peer->ctx_posted[", "return peer->read < peer->ctx_posted[", STAGED, "litmus", FILLED),
+    Mutant("a mark precedes its copy", "src/transport/staged/stream.c",
+           "return stream->marks + 1;", "return stream->marks;", STAGED, "litmus", FILLED),
+    Mutant("two threads advance the queues", "src/transport/staged/staged.c",
+           "if (ep->is_stepping) return;", "", STAGED, "litmus", FILLED + "|st == CHORUS_OK"),
+    Mutant("a get is over before its copy has ended", "src/transport/staged/receive.c",
+           "if (request->got == request->bytes) in->request = request;",
+           "if (request->got == request->bytes) request->dst = NULL;", STAGED, "staged", FILLED),
+    Mutant("copies go on after abandon", "src/transport/staged/post.c",
+           "if (peer->has_failed) ch_staged_drain(ep);", "", STAGED, "staged", "POISON"),
 ]
 
 

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * staged.h: a network over another one, for jobs whose heap is on GPUs of several hosts.
+ *
+ * The other network, the *inner* one, reaches only memory of hosts. Operations on such memory
+ * at both ends are passed on to it. Data and words in GPU memory are carried in slots of
+ * pinned memory, which both ends copy by copy engines.
+ */
+#ifndef CH_STAGED_H
+#define CH_STAGED_H
+
+#include "base/error.h"
+#include "transport/link.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ch_device;
+
+struct ch_staged_terms {
+    /* For messages, the limit of waits, and the lock; its other members are not used. What it
+     * points to must outlive the endpoint. */
+    struct ch_link_terms link;
+    const struct ch_link_ops *inner;
+    struct ch_endpoint *inner_ep;   /* open, and has met the others */
+    const struct ch_device *device; /* of this PE; borrowed */
+    const bool *is_far;             /* [n]: the PEs that links of this endpoint reach */
+    char *memory;    /* pinned, and attached to the inner network, of which the peers have its
+                        key if it has keys; aligned to 64 bytes */
+    char *on_device; /* the address of the same memory for work on the device */
+    size_t bytes;    /* of that memory, equal on all PEs */
+    /* Vote: `mine` is the status of this PE. Give the address of this PE's memory to all PEs of
+     * the job, and get those of all in all_out[n]. */
+    chorus_status (*exchange)(void *arg, chorus_status mine, uint64_t memory,
+                              uint64_t *all_out);
+    void *exchange_arg;
+};
+
+/* Queues of n PEs in `bytes` bytes of each: the number of slots, and the bytes of data that one
+ * takes; 0: the memory is too small. */
+struct ch_staged_layout {
+    uint32_t slots;
+    size_t chunk;
+};
+struct ch_staged_layout ch_staged_layout(uint32_t n, size_t bytes);
+
+/* Open the network. Collective over the job. On success the endpoint owns the inner one, and
+ * closes it. It keeps the memory until then. */
+CH_MUST_CHECK chorus_status ch_staged_open(const struct ch_staged_terms *terms,
+                                           struct ch_endpoint **ep_out);
+
+/* Without open: ch_staged_open is called instead. */
+extern const struct ch_link_ops ch_link_staged;
+
+#endif /* CH_STAGED_H */

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * stream.c: copies and stores that this PE's GPU performs for the network, and their ends.
+ *
+ * There are two streams, one for each direction. After its work a stream stores the number of a
+ * mark in pinned memory, where the CPU loads it: to ask CUDA for the end of an event would be a
+ * call of its driver in each poll. Short copies that are queued together share a mark.
+ */
+#include "transport/staged/inside.h"
+
+#include "base/clock.h"
+
+#include <sched.h>
+
+/* A copy of so many bytes takes longer than its mark; and the polls of work that has not ended
+ * between two looks for a failure. */
+enum { OWN_MARK = 16 << 10, LOOK = 1024 };
+
+#define DRAIN_NS CH_NS_PER_S
+
+/* The address for the device of something in the pinned memory. */
+static char *on_device(const struct ch_endpoint *ep, const char *pinned)
+{
+    return ep->terms.on_device + (pinned - ep->terms.memory);
+}
+
+chorus_status ch_staged_stream_open(struct ch_endpoint *ep, struct ch_staged_stream *stream,
+                                    char *ended)
+{
+    stream->ended = (uint64_t *)(void *)ended;
+    stream->ended_on_device = (uint64_t *)(void *)on_device(ep, ended);
+    *stream->ended = 0;
+    return ch_device_stream_create(ep->terms.device, &stream->stream);
+}
+
+void ch_staged_stream_close(struct ch_endpoint *ep, struct ch_staged_stream *stream)
+{
+    ch_device_stream_destroy(ep->terms.device, stream->stream);
+}
+
+/* Work was queued, with this result: returns its mark, or 0. */
+static uint64_t note_work(struct ch_endpoint *ep, struct ch_staged_stream *stream,
+                          struct ch_staged_peer *peer, chorus_status status)
+{
+    if (status != CHORUS_OK) {
+        ch_staged_fail_device(ep, peer, status);
+        return 0;
+    }
+    stream->has_unmarked = true;
+    return stream->marks + 1;
+}
+
+uint64_t ch_staged_copy(struct ch_endpoint *ep, struct ch_staged_stream *stream,
+                        struct ch_staged_peer *peer, void *dst, const void *src, size_t bytes)
+{
+    const chorus_status status =
+        ch_device_put_copy(ep->terms.device, stream->stream, dst, src, bytes);
+    const uint64_t mark = note_work(ep, stream, peer, status);
+
+    if (bytes >= OWN_MARK) ch_staged_mark(ep, stream);
+    return mark;
+}
+
+/* Queue the operation: by the front end or a copy engine of the device, if these can perform
+ * it, since a kernel waits for a free multiprocessor. */
+static chorus_status queue_change(const struct ch_device *device, void *stream,
+                                  struct ch_amo_request *request)
+{
+    switch (request->op) {
+    case CH_AMO_SET:
+        return request->bytes == sizeof(uint32_t)
+                   ? ch_device_put_store_4(device, stream, request->word,
+                                           (uint32_t)request->value)
+                   : ch_device_put_store(device, stream, request->word, request->value);
+    case CH_AMO_FETCH:
+        return ch_device_put_copy(device, stream, request->fetched, request->word,
+                                  request->bytes);
+    default:
+        return ch_amo_launch(device, stream, request);
+    }
+}
+
+uint64_t ch_staged_change(struct ch_endpoint *ep, struct ch_staged_stream *stream,
+                          struct ch_staged_peer *peer, struct ch_amo_request *request,
+                          uint64_t *fetched)
+{
+    if (fetched != NULL) {
+        *fetched = 0; /* of a word of 4 bytes, only the lower half is stored */
+        request->fetched = (uint64_t *)(void *)on_device(ep, (char *)(void *)fetched);
+    }
+    return note_work(ep, stream, peer, queue_change(ep->terms.device, stream->stream, request));
+}
+
+void ch_staged_mark(struct ch_endpoint *ep, struct ch_staged_stream *stream)
+{
+    chorus_status status;
+
+    if (!stream->has_unmarked) return;
+    status = ch_device_put_store(ep->terms.device, stream->stream, stream->ended_on_device,
+                                 stream->marks + 1);
+    stream->has_unmarked = false;
+    stream->marks++;
+    if (status != CHORUS_OK) ch_staged_fail_device(ep, NULL, status);
+}
+
+void ch_staged_stream_check(struct ch_endpoint *ep, struct ch_staged_stream *stream)
+{
+    chorus_status status;
+
+    if (!ch_staged_is_busy(stream) || ++stream->polls % LOOK != 0) return;
+    status = ch_device_stream_check(ep->terms.device, stream->stream);
+    if (status != CHORUS_OK) ch_staged_fail_device(ep, NULL, status);
+}
+
+/* Has all work of both streams ended, or failed, so that it never will? */
+static bool is_over(const struct ch_endpoint *ep)
+{
+    return (!ch_staged_is_busy(&ep->in) && !ch_staged_is_busy(&ep->out)) ||
+           ch_device_stream_check(ep->terms.device, ep->in.stream) != CHORUS_OK ||
+           ch_device_stream_check(ep->terms.device, ep->out.stream) != CHORUS_OK;
+}
+
+void ch_staged_drain(struct ch_endpoint *ep)
+{
+    const uint64_t start_ns = ch_clock_ns();
+
+    ch_staged_mark(ep, &ep->in);
+    ch_staged_mark(ep, &ep->out);
+    while (!ep->is_stuck && !is_over(ep)) {
+        ep->is_stuck = ch_clock_ns() - start_ns > DRAIN_NS;
+        (void)sched_yield();
+    }
+}

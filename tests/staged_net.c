@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "staged_net.h"
+
+#include "late_gpu.h"
+#include "transport/staged/staged.h"
+
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+enum { PES = STAGED_NET_PES, BYTES = 512 << 10, CARD_AT = CH_LINK_ADDRESS_BYTES - 16 };
+_Static_assert(sizeof(struct ch_staged_card) == 16, "a card is behind the inner address");
+
+struct staged_net staged_net = {.is_all_on_gpu = true};
+
+struct ch_endpoint {
+    struct ch_staged_terms terms;
+    struct ch_options options; /* of the inner network */
+    ptrdiff_t maps[PES];       /* 0: PEs that are threads have everything at its own address */
+    bool is_far[PES];
+    struct ch_endpoint *staged; /* null until the PEs have met */
+    const char (*addresses)[CH_LINK_ADDRESS_BYTES];
+    struct ch_device *device;
+    uint64_t random;
+    struct ch_link_ops nested; /* loop, but for its put_signal */
+    int depth;
+};
+
+static _Thread_local struct ch_endpoint *own; /* of the PE that is this thread */
+
+struct ch_endpoint *staged_net_inside(struct ch_endpoint *ep)
+{
+    return ep->staged;
+}
+
+static chorus_status open_memory(struct ch_endpoint *ep)
+{
+    ep->terms.bytes = staged_net.bytes != 0 ? staged_net.bytes : BYTES;
+    ep->terms.memory =
+        mmap(NULL, ep->terms.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ep->terms.on_device = ep->terms.memory;
+    return ep->terms.inner->attach(ep->terms.inner_ep, ep->terms.memory, ep->terms.bytes,
+                                   &ep->terms.key);
+}
+
+/* A device works while its PE waits for room. */
+static void give_way(void *arg)
+{
+    struct ch_endpoint *ep = arg;
+
+    late_gpu_run((int)ep->terms.link.me, &ep->random);
+    if (staged_net.is_locked) (void)pthread_mutex_unlock(&staged_net.locks[ep->terms.link.me]);
+    (void)sched_yield();
+    if (staged_net.is_locked) (void)pthread_mutex_lock(&staged_net.locks[ep->terms.link.me]);
+}
+
+/* What another thread does while this one waits in the inner network. */
+static chorus_status nested_put_signal(struct ch_endpoint *inner_ep, uint32_t ctx, uint32_t pe,
+                                       const struct ch_put_signal *put)
+{
+    struct ch_endpoint *ep = own;
+    bool has_moved;
+
+    if (ep->depth++ < 3) {
+        late_gpu_run((int)ep->terms.link.me, &ep->random);
+        CH_TRY(ch_link_staged.progress(ep->staged, &has_moved));
+    }
+    ep->depth--;
+    return ch_link_loop.put_signal(inner_ep, ctx, pe, put);
+}
+
+static chorus_status net_open(const struct ch_link_terms *terms, struct ch_endpoint **ep_out)
+{
+    struct ch_endpoint *ep = calloc(1, sizeof(*ep));
+    struct ch_link_terms inner;
+    struct ch_device_id id;
+
+    ep->terms.link = *terms;
+    ep->terms.link.give_way = give_way;
+    ep->terms.link.give_way_arg = ep;
+    inner = ep->terms.link;
+    ep->nested = ch_link_loop;
+    ep->nested.put_signal = nested_put_signal;
+    ep->terms.inner = staged_net.is_nested      ? &ep->nested
+                      : staged_net.is_over_loop ? &ch_link_loop
+                                                : &ch_link_tcp;
+    own = ep;
+    ep->options = *terms->options;
+    ep->options.transport = ep->terms.inner->name;
+    inner.options = &ep->options;
+    inner.maps = ep->maps;
+    ep->random = 1 + terms->me + staged_net.seed * 977;
+    CH_TRY(ch_device_find(0, terms->me, terms->n, &id));
+    CH_TRY(ch_device_open(&id, &ep->device));
+    ep->terms.device = ep->device;
+    CH_TRY(ep->terms.inner->open(&inner, &ep->terms.inner_ep));
+    *ep_out = ep;
+    return open_memory(ep);
+}
+
+static void net_close(struct ch_endpoint *ep)
+{
+    if (ep->staged != NULL)
+        ch_link_staged.close(ep->staged);
+    else
+        ep->terms.inner->close(ep->terms.inner_ep);
+    ch_device_close(ep->device);
+    (void)munmap(ep->terms.memory, ep->terms.bytes);
+    free(ep);
+}
+
+static void net_address(const struct ch_endpoint *ep, char out[CH_LINK_ADDRESS_BYTES])
+{
+    const struct ch_staged_card card = {(uintptr_t)ep->terms.memory, ep->terms.key};
+
+    ep->terms.inner->address(ep->terms.inner_ep, out);
+    memcpy(out + CARD_AT, &card, sizeof(card));
+}
+
+static chorus_status take_cards(void *arg, const struct ch_staged_card *mine,
+                                struct ch_staged_card *all_out)
+{
+    const struct ch_endpoint *ep = arg;
+
+    (void)mine; /* it is in this PE's address */
+    for (uint32_t pe = 0; pe < ep->terms.link.n; pe++)
+        memcpy(&all_out[pe], ep->addresses[pe] + CARD_AT, sizeof(all_out[pe]));
+    return CHORUS_OK;
+}
+
+static chorus_status net_meet(struct ch_endpoint *ep,
+                              const char (*addresses)[CH_LINK_ADDRESS_BYTES])
+{
+    CH_TRY(ep->terms.inner->meet(ep->terms.inner_ep, addresses));
+    for (uint32_t pe = 0; pe < ep->terms.link.n; pe++)
+        ep->is_far[pe] = pe != ep->terms.link.me;
+    ep->addresses = addresses;
+    ep->terms.is_far = ep->is_far;
+    ep->terms.exchange = take_cards;
+    ep->terms.exchange_arg = ep;
+    return ch_staged_open(&ep->terms, &ep->staged);
+}
+
+static chorus_status net_attach(struct ch_endpoint *ep, void *base, size_t bytes, uint64_t *key)
+{
+    if (staged_net.is_all_on_gpu) return ch_staged_attach(ep->staged, base, bytes, true, key);
+    return ch_link_staged.attach(ep->staged, base, bytes, key);
+}
+
+static chorus_status net_progress(struct ch_endpoint *ep, bool *moved_out)
+{
+    late_gpu_run((int)ep->terms.link.me, &ep->random);
+    return ch_link_staged.progress(ep->staged, moved_out);
+}
+
+/* ---- the rest is passed on ---- */
+
+static uint32_t net_caps(const struct ch_endpoint *ep)
+{
+    return ch_link_staged.caps(ep->staged);
+}
+
+static void net_detach(struct ch_endpoint *ep, void *base)
+{
+    ch_link_staged.detach(ep->staged, base);
+}
+
+static chorus_status net_add_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there,
+                                      size_t bytes, uint64_t key)
+{
+    return ch_link_staged.add_peer_key(ep->staged, pe, there, bytes, key);
+}
+
+static void net_drop_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there)
+{
+    ch_link_staged.drop_peer_key(ep->staged, pe, there);
+}
+
+static chorus_status net_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, char *there,
+                             const void *src, size_t bytes)
+{
+    return ch_link_staged.put(ep->staged, ctx, pe, there, src, bytes);
+}
+
+static chorus_status net_put_signal(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
+                                    const struct ch_put_signal *put)
+{
+    return ch_link_staged.put_signal(ep->staged, ctx, pe, put);
+}
+
+static chorus_status net_get(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, void *dst,
+                             const char *there, size_t bytes)
+{
+    return ch_link_staged.get(ep->staged, ctx, pe, dst, there, bytes);
+}
+
+static chorus_status net_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum ch_amo op,
+                             void *there, size_t bytes, uint64_t value, uint64_t compare,
+                             uint64_t *fetched_out)
+{
+    return ch_link_staged.amo(ep->staged, ctx, pe, op, there, bytes, value, compare,
+                              fetched_out);
+}
+
+static bool net_receive(struct ch_endpoint *ep, uint32_t pe, void *slot, void *dst,
+                        size_t bytes)
+{
+    return ch_link_staged.receive(ep->staged, pe, slot, dst, bytes);
+}
+
+static bool net_received(struct ch_endpoint *ep, uint32_t pe)
+{
+    return ch_link_staged.received(ep->staged, pe);
+}
+
+static bool net_is_sent(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
+{
+    return ch_link_staged.is_sent(ep->staged, ctx, pe);
+}
+
+static bool net_is_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
+{
+    return ch_link_staged.is_done(ep->staged, ctx, pe);
+}
+
+static void net_abandon(struct ch_endpoint *ep, uint32_t pe)
+{
+    ch_link_staged.abandon(ep->staged, pe);
+}
+
+static int net_watch(struct ch_endpoint *ep)
+{
+    return ch_link_staged.watch(ep->staged);
+}
+
+static void net_unwatch(struct ch_endpoint *ep)
+{
+    ch_link_staged.unwatch(ep->staged);
+}
+
+static void net_describe(const struct ch_endpoint *ep, uint32_t pe, char why[CH_LINK_WHY_BYTES])
+{
+    ch_link_staged.describe(ep->staged, pe, why);
+}
+
+const struct ch_link_ops staged_net_ops = {
+    .name = "staged",
+    .open = net_open,
+    .close = net_close,
+    .caps = net_caps,
+    .address = net_address,
+    .meet = net_meet,
+    .attach = net_attach,
+    .detach = net_detach,
+    .add_peer_key = net_add_peer_key,
+    .drop_peer_key = net_drop_peer_key,
+    .put = net_put,
+    .put_signal = net_put_signal,
+    .get = net_get,
+    .amo = net_amo,
+    .receive = net_receive,
+    .received = net_received,
+    .is_sent = net_is_sent,
+    .is_done = net_is_done,
+    .abandon = net_abandon,
+    .progress = net_progress,
+    .watch = net_watch,
+    .unwatch = net_unwatch,
+    .describe = net_describe,
+};
