@@ -9,8 +9,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PES = STAGED_NET_PES, BYTES = 512 << 10, CARD_AT = CH_LINK_ADDRESS_BYTES - 16 };
-_Static_assert(sizeof(struct ch_staged_card) == 16, "a card is behind the inner address");
+enum { PES = STAGED_NET_PES, BYTES = 512 << 10, MEMORY_AT = CH_LINK_ADDRESS_BYTES - 8 };
 
 struct staged_net staged_net = {.is_all_on_gpu = true};
 
@@ -36,12 +35,15 @@ struct ch_endpoint *staged_net_inside(struct ch_endpoint *ep)
 
 static chorus_status open_memory(struct ch_endpoint *ep)
 {
+    uint64_t key; /* not needed: the inner networks have none */
+
     ep->terms.bytes = staged_net.bytes != 0 ? staged_net.bytes : BYTES;
     ep->terms.memory =
         mmap(NULL, ep->terms.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ep->terms.on_device = ep->terms.memory;
-    return ep->terms.inner->attach(ep->terms.inner_ep, ep->terms.memory, ep->terms.bytes,
-                                   &ep->terms.key);
+    return ep->terms.inner->attach(
+        ep->terms.inner_ep,
+        &(struct ch_memory_part){.base = ep->terms.memory, .bytes = ep->terms.bytes}, &key);
 }
 
 /* A device works while its PE waits for room. */
@@ -112,21 +114,19 @@ static void net_close(struct ch_endpoint *ep)
 
 static void net_address(const struct ch_endpoint *ep, char out[CH_LINK_ADDRESS_BYTES])
 {
-    const struct ch_staged_card card = {(uintptr_t)ep->terms.memory, ep->terms.key};
-
     ep->terms.inner->address(ep->terms.inner_ep, out);
-    memcpy(out + CARD_AT, &card, sizeof(card));
+    memcpy(out + MEMORY_AT, &ep->terms.memory, sizeof(ep->terms.memory));
 }
 
-static chorus_status take_cards(void *arg, const struct ch_staged_card *mine,
-                                struct ch_staged_card *all_out)
+static chorus_status take_memories(void *arg, chorus_status mine, uint64_t memory,
+                                   uint64_t *all_out)
 {
     const struct ch_endpoint *ep = arg;
 
-    (void)mine; /* it is in this PE's address */
+    (void)memory; /* it is in this PE's address */
     for (uint32_t pe = 0; pe < ep->terms.link.n; pe++)
-        memcpy(&all_out[pe], ep->addresses[pe] + CARD_AT, sizeof(all_out[pe]));
-    return CHORUS_OK;
+        memcpy(&all_out[pe], ep->addresses[pe] + MEMORY_AT, sizeof(all_out[pe]));
+    return mine;
 }
 
 static chorus_status net_meet(struct ch_endpoint *ep,
@@ -137,15 +137,19 @@ static chorus_status net_meet(struct ch_endpoint *ep,
         ep->is_far[pe] = pe != ep->terms.link.me;
     ep->addresses = addresses;
     ep->terms.is_far = ep->is_far;
-    ep->terms.exchange = take_cards;
+    ep->terms.exchange = take_memories;
     ep->terms.exchange_arg = ep;
     return ch_staged_open(&ep->terms, &ep->staged);
 }
 
-static chorus_status net_attach(struct ch_endpoint *ep, void *base, size_t bytes, uint64_t *key)
+static chorus_status net_attach(struct ch_endpoint *ep, const struct ch_memory_part *part,
+                                uint64_t *key)
 {
-    if (staged_net.is_all_on_gpu) return ch_staged_attach(ep->staged, base, bytes, true, key);
-    return ch_link_staged.attach(ep->staged, base, bytes, key);
+    struct ch_memory_part on_gpu = *part;
+
+    if (staged_net.is_all_on_gpu || ch_device_is_on_gpu(ep->device, part->base))
+        on_gpu.kind = CH_MEMORY_GPU;
+    return ch_link_staged.attach(ep->staged, &on_gpu, key);
 }
 
 static chorus_status net_progress(struct ch_endpoint *ep, bool *moved_out)
@@ -166,10 +170,10 @@ static void net_detach(struct ch_endpoint *ep, void *base)
     ch_link_staged.detach(ep->staged, base);
 }
 
-static chorus_status net_add_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there,
-                                      size_t bytes, uint64_t key)
+static chorus_status net_add_peer_key(struct ch_endpoint *ep, uint32_t pe,
+                                      const struct ch_memory_part *there, uint64_t key)
 {
-    return ch_link_staged.add_peer_key(ep->staged, pe, there, bytes, key);
+    return ch_link_staged.add_peer_key(ep->staged, pe, there, key);
 }
 
 static void net_drop_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there)

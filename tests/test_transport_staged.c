@@ -42,7 +42,8 @@ static void side_open(struct side *s, struct ch_boot *boot)
     s->source = late_gpu_alloc(REGIONS * PUTS * PART);
     s->host = calloc(1, REGIONS * PUTS * PART);
     s->random = 1 + boot->me + 31 * staged_net.seed;
-    EXPECT(ops->attach(s->net.ep, s->gpu, BYTES, &key) == CHORUS_OK);
+    EXPECT(ops->attach(s->net.ep, &(struct ch_memory_part){.base = s->gpu, .bytes = BYTES},
+                       &key) == CHORUS_OK);
     EXPECT(key == CH_STAGED_GPU_KEY);
     net_pe_share(&s->net, s->gpu, BYTES, key, s->gpu_there);
     net_pe_meet(&s->net);
