@@ -140,6 +140,7 @@ static int is_waiting(struct CUstream_st *s)
 cudaError_t cudaStreamQuery(cudaStream_t stream)
 {
     count(&cuda_fake.stream_waits, 1);
+    if (cuda_fake.broken_stream == stream) return cudaErrorLaunchFailure;
     return is_waiting(stream_of(stream)) ? cudaErrorNotReady : cudaSuccess;
 }
 

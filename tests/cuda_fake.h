@@ -58,13 +58,15 @@ struct cuda_fake {
     int sound_operations;     /* the first so many of them succeed there */
     size_t free_bytes;        /* of every device */
     void *registered;         /* memory of the host that a GPU reaches; null: none */
+    void *on_gpu;             /* memory of a GPU; null: none */
     char *program;            /* memory that the program mapped by the driver; null: none */
     size_t program_bytes;
     int program_fd; /* what is mapped there */
     CUmemAllocationProp program_is;
-    int fails_kernels; /* every collective reports that PE 0 is late */
-    int keeps_calls;   /* calls that are checked do not end */
-    int may_wait;      /* waits on streams for words are accepted that are not met yet */
+    cudaStream_t broken_stream; /* whose work has failed; null: none */
+    int fails_kernels;          /* every collective reports that PE 0 is late */
+    int keeps_calls;            /* calls that are checked do not end */
+    int may_wait; /* waits on streams for words are accepted that are not met yet */
 
     /* What there is now; all zero in the end. */
     int streams, events, handles, mappings, ranges, pinned, bound;

@@ -89,7 +89,9 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *is, const voi
 
     count(&cuda_fake.address_queries, 1);
     *is = (struct cudaPointerAttributes){
-        .type = is_host ? cudaMemoryTypeHost : cudaMemoryTypeUnregistered,
+        .type = is_host                                  ? cudaMemoryTypeHost
+                : ptr != NULL && ptr == cuda_fake.on_gpu ? cudaMemoryTypeDevice
+                                                         : cudaMemoryTypeUnregistered,
         .devicePointer = is_host ? cuda_fake.registered : NULL};
     return cudaSuccess;
 }
