@@ -122,7 +122,7 @@ MUTANTS = [
     Mutant("a mark precedes its copy", "src/transport/staged/stream.c",
            "return stream->marks + 1;", "return stream->marks;", STAGED, "litmus", FILLED),
     Mutant("two threads advance the queues", "src/transport/staged/staged.c",
-           "if (ep->is_stepping) return;", "", STAGED, "litmus", FILLED + "|st == CHORUS_OK"),
+           "if (ep->is_stepping) return;\n    ep->is_stepping = true;\n    for", "for", STAGED, "litmus", FILLED + "|st == CHORUS_OK"),
     Mutant("a get is over before its copy has ended", "src/transport/staged/receive.c",
            "if (request->got == request->bytes) in->request = request;",
            "if (request->got == request->bytes) request->dst = NULL;", STAGED, "staged", FILLED),
