@@ -9,7 +9,12 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { PES = STAGED_NET_PES, BYTES = 512 << 10, MEMORY_AT = CH_LINK_ADDRESS_BYTES - 8 };
+enum {
+    NESTED = 6,
+    PES = STAGED_NET_PES,
+    BYTES = 512 << 10,
+    MEMORY_AT = CH_LINK_ADDRESS_BYTES - 8
+};
 
 struct staged_net staged_net = {.is_all_on_gpu = true};
 
@@ -64,9 +69,11 @@ static chorus_status nested_put_signal(struct ch_endpoint *inner_ep, uint32_t ct
     struct ch_endpoint *ep = own;
     bool has_moved;
 
-    if (ep->depth++ < 3) {
+    ep->depth++;
+    for (int i = 0; i < NESTED && ep->depth == 1; i++) {
         late_gpu_run((int)ep->terms.link.me, &ep->random);
         CH_TRY(ch_link_staged.progress(ep->staged, &has_moved));
+        (void)sched_yield();
     }
     ep->depth--;
     return ch_link_loop.put_signal(inner_ep, ctx, pe, put);
