@@ -107,7 +107,7 @@ chorus_status ch_context_agree(struct ch_boot *boot, const struct ch_options *op
 
 /* --- the folders -------------------------------------------------------------------------- */
 
-/* What the heap calls for its memory, in the three functions below; self: the links. */
+/* What the heap calls for its memory, in the four functions below; self: the links. */
 static chorus_status register_memory(void *self, const struct ch_memory_part *part,
                                      uint64_t *key_out)
 {
@@ -119,12 +119,15 @@ static void unregister_memory(void *self, void *base)
     ch_links_detach(self, base);
 }
 
-static chorus_status add_peer_key(void *self, uint32_t pe, const char *there, size_t bytes,
-                                  uint64_t key)
+static chorus_status add_peer_part(void *self, uint32_t pe, const struct ch_memory_part *there,
+                                   uint64_t key)
 {
-    const struct ch_memory_part part = {.base = (char *)(uintptr_t)there, .bytes = bytes};
+    return ch_links_add_peer_part(self, pe, there, key);
+}
 
-    return ch_links_add_peer_part(self, pe, &part, key);
+static void drop_peer_part(void *self, uint32_t pe, const char *there)
+{
+    ch_links_drop_peer_key(self, pe, there);
 }
 
 /* Create the links. With a network, let the heap attach its memory for peers of other hosts,
@@ -132,13 +135,12 @@ static chorus_status add_peer_key(void *self, uint32_t pe, const char *there, si
 static chorus_status open_links(struct ch_context *context)
 {
     struct ch_heap_registration registration = {register_memory, unregister_memory,
-                                                add_peer_key, NULL};
+                                                add_peer_part, drop_peer_part, NULL};
 
     CH_TRY(ch_links_open(context->boot, context->heap, &context->options, &context->policy,
                          &context->links));
     registration.self = context->links;
-    if (context->links->network != NULL && ch_heap_device(context->heap) == NULL)
-        ch_heap_set_registration(context->heap, &registration);
+    if (context->links->network != NULL) ch_heap_set_registration(context->heap, &registration);
     return CHORUS_OK;
 }
 

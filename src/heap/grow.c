@@ -126,17 +126,57 @@ static chorus_status commit_own(const struct ch_heap *heap, size_t lo, size_t hi
     return st;
 }
 
-/* Give the network the keys of all PEs for [lo, hi) of their symmetric parts. */
-static chorus_status add_peer_keys(const struct ch_heap *heap, size_t lo, size_t hi,
-                                   const struct demand *all)
+/* The bytes [lo, hi) of PE pe's symmetric part, at its own address. */
+static struct ch_memory_part part_at_owner(const struct ch_heap *heap, uint32_t pe, size_t lo,
+                                           size_t hi)
 {
-    const size_t at = heap->layout.symmetric_offset + lo;
+    const bool is_on_gpu = heap->data != NULL;
+    const size_t at = is_on_gpu ? heap->data->symmetric_offset : heap->layout.symmetric_offset;
 
-    for (uint32_t pe = 0; pe < heap->n && heap->registration.add_peer_key != NULL; pe++)
-        CH_TRY(heap->registration.add_peer_key(heap->registration.self, pe,
-                                               ch_heap_base_at_owner(heap, pe) + at, hi - lo,
-                                               all[pe].key));
+    return (struct ch_memory_part){.base = ch_heap_data_at_owner(heap, pe) + at + lo,
+                                   .bytes = hi - lo,
+                                   .kind = is_on_gpu ? CH_MEMORY_GPU : CH_MEMORY_HOST,
+                                   .dma_buf = -1};
+}
+
+/* Give the network the keys of all PEs for [lo, hi) of their symmetric parts. */
+static chorus_status add_peer_parts(const struct ch_heap *heap, size_t lo, size_t hi,
+                                    const struct demand *all)
+{
+    for (uint32_t pe = 0; pe < heap->n && heap->registration.add_peer_part != NULL; pe++) {
+        const struct ch_memory_part part = part_at_owner(heap, pe, lo, hi);
+
+        CH_TRY(
+            heap->registration.add_peer_part(heap->registration.self, pe, &part, all[pe].key));
+    }
     return CHORUS_OK;
+}
+
+/* Let peers of other hosts access [lo, hi) of the symmetric parts, which are on GPUs. */
+static chorus_status register_data(struct ch_heap *heap, size_t lo, size_t hi,
+                                   struct demand *mine, struct demand *all)
+{
+    const struct ch_memory_part part = part_at_owner(heap, heap->me, lo, hi);
+    chorus_status made, st;
+
+    if (heap->registration.attach == NULL) return CHORUS_OK;
+    made = heap->registration.attach(heap->registration.self, &part, &mine->key);
+    st = vote_on_growth(heap, mine, made, all);
+    if (st == CHORUS_OK) return add_peer_parts(heap, lo, hi, all);
+    if (made == CHORUS_OK) heap->registration.detach(heap->registration.self, part.base);
+    return st;
+}
+
+/* Undo register_data, for what begins at lo. */
+static void unregister_data(const struct ch_heap *heap, size_t lo)
+{
+    const struct ch_heap_registration *registration = &heap->registration;
+
+    if (registration->attach == NULL) return;
+    registration->detach(registration->self, part_at_owner(heap, heap->me, lo, lo).base);
+    for (uint32_t pe = 0; pe < heap->n; pe++)
+        registration->drop_peer_part(registration->self, pe,
+                                     part_at_owner(heap, pe, lo, lo).base);
 }
 
 /* Back [lo, hi) of every PE's symmetric part, or of none. */
@@ -147,7 +187,10 @@ static chorus_status commit_all(struct ch_heap *heap, size_t lo, size_t hi, stru
     const size_t base = heap->layout.symmetric_offset;
     chorus_status made, st;
 
-    if (heap->data != NULL) return ch_data_grow(heap->data, lo, hi);
+    if (heap->data != NULL) {
+        CH_TRY(ch_data_grow(heap->data, lo, hi));
+        return register_data(heap, lo, hi, mine, all);
+    }
     made = commit_own(heap, lo, hi, &mine->key);
     st = vote_on_growth(heap, mine, made, all);
     if (st != CHORUS_OK && made == CHORUS_OK) {
@@ -155,7 +198,7 @@ static chorus_status commit_all(struct ch_heap *heap, size_t lo, size_t hi, stru
             heap->registration.detach(heap->registration.self, own->base + base + lo);
         ch_segment_decommit(own, base + lo, base + hi);
     }
-    return st == CHORUS_OK ? add_peer_keys(heap, lo, hi, all) : st;
+    return st == CHORUS_OK ? add_peer_parts(heap, lo, hi, all) : st;
 }
 
 /* Raise the limit to `next` on all PEs or on none. all: memory for the demands of all PEs. */
@@ -203,7 +246,7 @@ chorus_status ch_heap_grow(struct ch_heap *heap, size_t limit, size_t bytes_aske
 static chorus_status adopt_at(struct ch_heap *heap, size_t lo, size_t bytes, void *addr,
                               struct demand *all)
 {
-    const struct demand mine = {bytes, lo + bytes, 0};
+    struct demand mine = {bytes, lo + bytes, 0};
     const size_t at = heap->data->symmetric_offset + lo;
     chorus_status has_room = CHORUS_OK;
 
@@ -213,6 +256,7 @@ static chorus_status adopt_at(struct ch_heap *heap, size_t lo, size_t bytes, voi
         has_room = CHORUS_ERR_SYSTEM;
     CH_TRY(vote_on_growth(heap, &mine, has_room, all));
     CH_TRY(ch_data_adopt(heap->data, at, at + bytes, addr));
+    CH_TRY(register_data(heap, lo, lo + bytes, &mine, all));
     if (lo != heap->arena.limit) return CHORUS_OK; /* which has the block from before */
     ch_arena_grow(&heap->arena, lo + bytes);
     ch_arena_use_last(&heap->arena, bytes);
@@ -236,6 +280,7 @@ chorus_status ch_heap_adopt(struct ch_heap *heap, void *addr, size_t bytes, void
 
 void ch_heap_disown(struct ch_heap *heap, const void *object)
 {
+    unregister_data(heap, ch_heap_offset(heap, object));
     ch_data_disown(heap->data, (size_t)((const char *)object - heap->data->bases[heap->me]));
 }
 

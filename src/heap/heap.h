@@ -52,14 +52,15 @@ void ch_heap_close(struct ch_heap *heap); /* undoes open; null is a no-op; not c
 
 /*
  * Registers this PE's memory for peers of other hosts. attach: registers memory of this PE that
- * was committed, and returns a key; learn: receives the key of PE `pe` for the same range of
- * its symmetric part, once all PEs have attached theirs.
+ * was committed, and returns a key; add_peer_part: receives the key of PE `pe` for the same
+ * range of its symmetric part, once all PEs have attached theirs; drop_peer_part forgets it.
  */
 struct ch_heap_registration {
     chorus_status (*attach)(void *self, const struct ch_memory_part *part, uint64_t *key_out);
     void (*detach)(void *self, void *base);
-    chorus_status (*add_peer_key)(void *self, uint32_t pe, const char *there, size_t bytes,
-                                  uint64_t key);
+    chorus_status (*add_peer_part)(void *self, uint32_t pe, const struct ch_memory_part *there,
+                                   uint64_t key);
+    void (*drop_peer_part)(void *self, uint32_t pe, const char *there);
     void *self;
 };
 
@@ -127,6 +128,8 @@ bool ch_heap_has_pool(const struct ch_heap *heap);
 CH_MUST_CHECK chorus_status ch_heap_pool_alloc(struct ch_heap *heap, size_t bytes,
                                                void **ptr_out);
 void ch_heap_pool_free(struct ch_heap *heap, void *ptr); /* null is a no-op */
+/* PE pe's whole pool, at its own address, for networks. */
+struct ch_memory_part ch_heap_pool_at_owner(const struct ch_heap *heap, uint32_t pe);
 
 /* Fill symmetric memory of this PE with zeros. */
 CH_MUST_CHECK chorus_status ch_heap_zero(const struct ch_heap *heap, void *ptr, size_t bytes);

@@ -99,6 +99,16 @@ bool ch_heap_has_pool(const struct ch_heap *heap)
     return heap->pool.base != NULL;
 }
 
+struct ch_memory_part ch_heap_pool_at_owner(const struct ch_heap *heap, uint32_t pe)
+{
+    const ptrdiff_t offset = heap->pool.base - heap->segments[heap->me].base;
+
+    return (struct ch_memory_part){.base = ch_heap_base_at_owner(heap, pe) + offset,
+                                   .bytes = heap->pool.arena.limit,
+                                   .kind = CH_MEMORY_HOST,
+                                   .dma_buf = -1};
+}
+
 chorus_status ch_heap_pool_alloc(struct ch_heap *heap, size_t bytes, void **ptr_out)
 {
     struct ch_pool *pool = &heap->pool;

@@ -71,7 +71,7 @@ static chorus_status alloc_same_offset(struct ch_heap *heap, struct ch_team *tea
 static const char *address_at_peer(const struct ch_teams *teams, const struct ch_team *team,
                                    uint32_t pe, const char *start)
 {
-    return ch_heap_base_at_owner(teams->heap, team->members[pe].world) +
+    return ch_heap_data_at_owner(teams->heap, team->members[pe].world) +
            (start - ch_heap_data_base(teams->heap, teams->me_world));
 }
 
@@ -87,13 +87,25 @@ static void unregister_object(const struct ch_teams *teams, const struct ch_obje
                                address_at_peer(teams, team, pe, object->start));
 }
 
+/* Memory of an object, of this PE or a peer, at its owner's address. */
+static struct ch_memory_part object_part(const struct ch_teams *teams, const char *start,
+                                         size_t bytes)
+{
+    return (struct ch_memory_part){
+        .base = (char *)(uintptr_t)start,
+        .bytes = bytes,
+        .kind = ch_heap_device(teams->heap) != NULL ? CH_MEMORY_GPU : CH_MEMORY_HOST,
+        .dma_buf = -1,
+    };
+}
+
 /* If some members are on other hosts, register the object with the network. */
 static chorus_status register_object(const struct ch_teams *teams,
                                      const struct ch_object *object)
 {
     struct ch_team *team = object->team;
     const struct ch_voters voters = ch_team_voters(team);
-    const struct ch_memory_part part = {.base = object->start, .bytes = object->bytes};
+    const struct ch_memory_part part = object_part(teams, object->start, object->bytes);
     uint64_t mine = 0, *all;
     struct ch_vote vote = {.step = "memory of a team", .values = &mine, .bytes = sizeof(mine)};
     chorus_status status;
@@ -103,10 +115,12 @@ static chorus_status register_object(const struct ch_teams *teams,
     if (all == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u keys", team->n);
     vote.mine = ch_links_attach(teams->links, &part, &mine);
     status = ch_vote(&voters, &vote, all);
-    for (uint32_t pe = 0; pe < team->n && status == CHORUS_OK; pe++)
-        status = ch_links_add_peer_key(teams->links, team->members[pe].world,
-                                       address_at_peer(teams, team, pe, object->start),
-                                       object->bytes, all[pe]);
+    for (uint32_t pe = 0; pe < team->n && status == CHORUS_OK; pe++) {
+        const struct ch_memory_part there =
+            object_part(teams, address_at_peer(teams, team, pe, object->start), object->bytes);
+
+        status = ch_links_add_peer_part(teams->links, team->members[pe].world, &there, all[pe]);
+    }
     free(all);
     if (status != CHORUS_OK) unregister_object(teams, object);
     return status;

@@ -68,10 +68,10 @@ static size_t sync_bytes(const struct ch_team *team)
     return ch_dup_offset(&team->layout, team->n_dups);
 }
 
-/* Is its sync memory in host memory, where PEs of other hosts may write? */
-static bool is_sync_on_host(const struct ch_team *team)
+/* Must the network learn of its sync memory? All of the pool is attached. */
+static bool is_sync_attached(const struct ch_team *team)
 {
-    return !team->is_on_gpu || team->is_in_pool;
+    return !team->is_on_gpu;
 }
 
 /* Number of PEs of the team that are not mapped. */
@@ -187,7 +187,7 @@ chorus_status ch_team_attach(const struct ch_teams *teams, const struct ch_team 
     const struct ch_memory_part sync = {.base = team->sync, .bytes = sync_bytes(team)};
 
     CH_TRY(ch_links_attach(teams->links, &mail, &keys_out->mail));
-    if (!is_sync_on_host(team)) return CHORUS_OK;
+    if (!is_sync_attached(team)) return CHORUS_OK;
     return ch_links_attach(teams->links, &sync, &keys_out->sync);
 }
 
@@ -199,6 +199,7 @@ chorus_status ch_team_add_peer_keys(const struct ch_teams *teams, const struct c
     if (team->remotes == NULL || team->remotes[pe].link == NULL) return CHORUS_OK;
     CH_TRY(ch_links_add_peer_key(teams->links, member->world, member->mail, shared_bytes(team),
                                  keys->mail));
+    if (!is_sync_attached(team)) return CHORUS_OK;
     return ch_links_add_peer_key(teams->links, member->world,
                                  team->peers[pe].sync + team->remotes[pe].sync,
                                  sync_bytes(team), keys->sync);
@@ -212,6 +213,7 @@ static void drop_peer_keys(const struct ch_teams *teams, const struct ch_team *t
 
     if (team->remotes[pe].link == NULL) return;
     ch_links_drop_peer_key(teams->links, world, team->members[pe].mail);
+    if (!is_sync_attached(team)) return;
     ch_links_drop_peer_key(teams->links, world, team->peers[pe].sync + team->remotes[pe].sync);
 }
 
@@ -219,7 +221,7 @@ static void drop_peer_keys(const struct ch_teams *teams, const struct ch_team *t
 static void unregister_routes(const struct ch_teams *teams, struct ch_team *team)
 {
     ch_links_detach(teams->links, team->mail);
-    if (is_sync_on_host(team)) ch_links_detach(teams->links, team->sync);
+    if (is_sync_attached(team)) ch_links_detach(teams->links, team->sync);
     for (uint32_t pe = 0; team->remotes != NULL && pe < team->n; pe++)
         drop_peer_keys(teams, team, pe);
     if (team->is_in_pool)

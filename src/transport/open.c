@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "heap/heap.h"
 #include "transport/proxy.h"
+#include "transport/staged/staged.h"
 
 #include <sched.h>
 #include <sodium.h>
@@ -182,6 +183,7 @@ static chorus_status choose_kind(struct ch_network *network, const struct ch_kin
 
         if (!kinds->is_allowed[k]) continue;
         st = open_kind(network, ch_kind_ops[k], terms);
+        network->kind = k;
         if (st != CHORUS_ERR_UNSUPPORTED) return st;
         (void)snprintf(network->why_not[k], sizeof(network->why_not[k]), "%s",
                        ch_error_message());
@@ -217,6 +219,87 @@ static chorus_status agree_on_secret(struct ch_boot *boot)
     return status;
 }
 
+/* --- heaps on GPUs ------------------------------------------------------------------------ */
+
+/* Bytes of the pool of each PE for what is in GPU memory at one end. */
+#define STAGING_BYTES ((size_t)16 << 20)
+
+/* Let PEs of other hosts access the pools, by the network without `staged`. */
+static chorus_status attach_pools(struct ch_network *network)
+{
+    const struct ch_memory_part own = ch_heap_pool_at_owner(network->heap, network->me);
+    uint64_t mine = 0, *all = calloc(network->n, sizeof(*all));
+    struct ch_vote vote = {.step = network->ops->name, .values = &mine, .bytes = sizeof(mine)};
+    chorus_status st;
+
+    if (all == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the keys of %u PEs", network->n);
+    vote.mine = network->ops->attach(network->ep, &own, &mine);
+    st = ch_boot_vote(network->boot, &vote, all);
+    for (uint32_t pe = 0; pe < network->n && st == CHORUS_OK; pe++) {
+        const struct ch_memory_part there = ch_heap_pool_at_owner(network->heap, pe);
+
+        if ((network->caps & CH_LINK_KEYS) != 0 &&
+            network->nodes[pe] != network->nodes[network->me])
+            st = network->ops->add_peer_key(network->ep, pe, &there, all[pe]);
+    }
+    free(all);
+    return st;
+}
+
+/* See struct ch_staged_terms. */
+static chorus_status exchange_memories(void *arg, chorus_status mine, uint64_t memory,
+                                       uint64_t *all_out)
+{
+    struct ch_network *network = arg;
+    const struct ch_vote vote = {"staged", mine, &memory, sizeof(memory)};
+
+    return ch_boot_vote(network->boot, &vote, all_out);
+}
+
+/* Put `staged` over the network: objects on peers are on GPUs. is_far: memory for a list. */
+static chorus_status put_staged_over(struct ch_network *network,
+                                     const struct ch_link_terms *terms, bool *is_far)
+{
+    const struct ch_staged_terms staged = {.link = *terms,
+                                           .inner = network->ops,
+                                           .inner_ep = network->ep,
+                                           .device = ch_heap_device(network->heap),
+                                           .is_far = is_far,
+                                           .memory = network->staging,
+                                           .on_device = network->staging,
+                                           .bytes = STAGING_BYTES,
+                                           .exchange = exchange_memories,
+                                           .exchange_arg = network};
+    struct ch_endpoint *ep;
+
+    for (uint32_t pe = 0; pe < network->n; pe++)
+        is_far[pe] = network->nodes[pe] != network->nodes[network->me];
+    CH_TRY(ch_staged_open(&staged, &ep));
+    network->ops = &ch_link_staged;
+    network->ep = ep;
+    network->caps = network->ops->caps(ep);
+    return CHORUS_OK;
+}
+
+/* Prepare the network for a heap on GPUs, and the ring for kernels. */
+static chorus_status open_staged(struct ch_network *network, const struct ch_link_terms *terms)
+{
+    struct ch_vote vote = {.step = "staged"};
+
+    CH_TRY(attach_pools(network));
+    network->is_far = calloc(network->n, sizeof(*network->is_far));
+    vote.mine = network->is_far == NULL
+                    ? CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", network->n)
+                    : ch_heap_pool_alloc(network->heap, STAGING_BYTES, &network->staging);
+    if (vote.mine == CHORUS_OK)
+        vote.mine = ch_proxy_open(network->heap, network, &network->proxy);
+    CH_TRY(ch_boot_vote(network->boot, &vote, NULL));
+    return put_staged_over(network, terms, network->is_far);
+}
+
+/* --- opening ------------------------------------------------------------------------------ */
+
 /* Count the cores of this host that are left for threads of each PE's network. PEs that are
  * bound to a core each leave the others to threads. */
 static uint32_t count_free_cores(const struct ch_boot *boot)
@@ -248,7 +331,7 @@ static chorus_status open_network(struct ch_network *network, struct ch_heap *he
     memcpy(terms.secret, network->boot->secret, sizeof(terms.secret));
     memcpy(terms.listen, network->boot->listen, sizeof(terms.listen));
     CH_TRY(choose_kind(network, kinds, &terms));
-    if (ch_heap_has_pool(heap)) CH_TRY(ch_proxy_open(heap, network, &network->proxy));
+    if (ch_heap_has_pool(heap)) CH_TRY(open_staged(network, &terms));
     return ch_progress_start(network);
 }
 
@@ -271,6 +354,7 @@ chorus_status ch_network_open(struct ch_boot *boot, struct ch_heap *heap,
     network->policy = policy;
     network->me = boot->me;
     network->n = boot->n;
+    network->heap = heap;
     network->stop_fd = -1;
     (void)pthread_mutex_init(&network->lock, NULL);
     st = set_nodes(network, boot, kinds.may_map);
@@ -300,6 +384,8 @@ void ch_network_close(struct ch_network *network)
     ch_network_disconnect(network);
     (void)pthread_mutex_destroy(&network->lock);
     ch_proxy_close(network->proxy);
+    if (network->staging != NULL) ch_heap_pool_free(network->heap, network->staging);
+    free(network->is_far);
     free(network->maps);
     free(network->hosts);
     free(network->nodes);
@@ -308,5 +394,5 @@ void ch_network_close(struct ch_network *network)
 
 const char *ch_network_why_not(const struct ch_network *network, uint32_t kind)
 {
-    return network->ops == ch_kind_ops[kind] ? NULL : network->why_not[kind];
+    return network->kind == kind ? NULL : network->why_not[kind];
 }
