@@ -175,8 +175,8 @@ size_t ch_sync_chunk_bytes(uint32_t n, size_t wanted, bool is_far, size_t most);
 /* The same of a team whose sync memory is in the pool (heap.h): a team has this number of
  * duplicates there, none of which is slim, and of each a mirror for every peer, which share
  * CH_POOL_TEAM_BYTES. */
-#define CH_POOL_DUPS 4u
-#define CH_POOL_TEAM_BYTES ((size_t)8 << 20)
+#define CH_POOL_DUPS 2u
+#define CH_POOL_TEAM_BYTES ((size_t)9 << 20)
 #define CH_POOL_DUP_BYTES_MAX(n) (CH_POOL_TEAM_BYTES / CH_POOL_DUPS / (n))
 
 /* Set the layout for chunks of chunk_bytes, what ch_sync_chunk_bytes returned. No duplicate is
