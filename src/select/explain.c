@@ -27,6 +27,9 @@ static void fill_shape(const struct ch_request *request, const struct ch_plan *p
     const size_t element = ch_type_bytes[request->type];
     const uint32_t n = request->pes;
     const bool is_far = request->reach == CH_REACH_network;
+    const size_t most = is_far && strcmp(request->machine, "cuda") == 0
+                            ? CH_POOL_DUP_BYTES_MAX(n, true)
+                            : CH_DUP_BYTES_MAX;
     struct ch_sync_layout layout;
     uint64_t message;
 
@@ -42,8 +45,7 @@ static void fill_shape(const struct ch_request *request, const struct ch_plan *p
         .b = UINT64_MAX,
     };
     if (request->chunk_bytes == 0) return;
-    ch_sync_layout_init(&layout, n,
-                        ch_sync_chunk_bytes(n, request->chunk_bytes, is_far, CH_DUP_BYTES_MAX),
+    ch_sync_layout_init(&layout, n, ch_sync_chunk_bytes(n, request->chunk_bytes, is_far, most),
                         is_far);
     shape_out->b = layout.chunk_bytes[cell_of(plan->algo->proto)];
     message = ch_coll_splits_result(request->coll) ? shape_out->s : shape_out->m;

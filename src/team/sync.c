@@ -47,13 +47,13 @@ static size_t round_up_to_least(size_t bytes, size_t least)
     return round_up(bytes > least ? bytes : least, sizeof(struct ch_line));
 }
 
-/* Bytes of a slot, for a chunk, or for several of plain data; and of packets, all n slots
- * together hold the messages of exchanges in rounds, for any radix: a PE receives up to n / 2 *
- * log2(n) blocks there, of two units or more, in fewer than n messages, each a multiple of a
- * line. */
-static size_t slot_bytes(enum ch_cell kind, uint32_t n, size_t chunk)
+/* Bytes of a slot, for a chunk, or on one host for several of plain data; and of packets, all n
+ * slots together hold the messages of exchanges in rounds, for any radix: a PE receives up to n
+ * / 2 * log2(n) blocks there, of two units or more, in fewer than n messages, each a multiple
+ * of a line. */
+static size_t slot_bytes(enum ch_cell kind, uint32_t n, size_t chunk, bool is_far)
 {
-    const size_t chunks = kind == CH_CELL_simple ? ch_slot_chunks(n) : 1;
+    const size_t chunks = kind == CH_CELL_simple && !is_far ? ch_slot_chunks(n) : 1;
     const size_t units = kind == CH_CELL_ll ? CH_MESSAGE_UNITS + log2_up(n) : 0;
 
     return round_up_to_least(chunks * bytes_of_cells(kind, chunk), units * CH_SLOT_UNIT);
@@ -78,7 +78,7 @@ void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk
         const size_t chunk = chunk_of(kind, is_used ? chunk_bytes : 0);
 
         layout->chunk_bytes[kind] = chunk;
-        layout->slot_bytes[kind] = (uint32_t)slot_bytes(kind, n, chunk);
+        layout->slot_bytes[kind] = (uint32_t)slot_bytes(kind, n, chunk, is_far);
         layout->slot_offset[kind] = offset;
         offset += (size_t)2 * n * layout->slot_bytes[kind];
         if (kind == CH_CELL_simple) layout->slim_bytes = offset;

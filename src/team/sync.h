@@ -173,18 +173,19 @@ size_t ch_sync_chunk_bytes(uint32_t n, size_t wanted, bool is_far, size_t most);
 #define CH_DUP_BYTES_MAX ((size_t)8 << 20)
 
 /* The same of a team whose sync memory is in the pool (heap.h): a team has this number of
- * duplicates there, none of which is slim, and of each a mirror for every peer, which share
- * CH_POOL_TEAM_BYTES. */
-#define CH_POOL_DUPS 2u
-#define CH_POOL_TEAM_BYTES ((size_t)9 << 20)
-#define CH_POOL_DUP_BYTES_MAX(n) (CH_POOL_TEAM_BYTES / CH_POOL_DUPS / (n))
+ * duplicates there, none of which is slim, and of each a mirror for every peer. The team of all
+ * PEs has more memory for them than others. */
+#define CH_POOL_DUPS 4u
+#define CH_POOL_DUP_BYTES_MAX(n, is_world) \
+    (((is_world) ? (size_t)24 << 20 : (size_t)6 << 20) / CH_POOL_DUPS / (n))
 
 /* Set the layout for chunks of chunk_bytes, what ch_sync_chunk_bytes returned. No duplicate is
  * slim, until the caller sets their number. */
 void ch_sync_layout_init(struct ch_sync_layout *layout, uint32_t n, size_t chunk_bytes,
                          bool is_far);
 
-/* Number of chunks in a slot for plain data in a team of n PEs: 8 / n for 2 to 7 PEs, else 1.
+/* Number of chunks in a slot for plain data in a team of n PEs, if all are mapped: 8 / n for 2
+ * to 7 PEs, else 1.
  * An algorithm for large messages is faster with long slots, since it waits after each slot
  * until its stores have arrived. */
 CH_FN size_t ch_slot_chunks(uint64_t n)
