@@ -98,6 +98,7 @@ START_TEST(nodes__pretended__are_blocks_as_even_as_possible)
     run(pes);
     assert_map(pes, maps[_i], n_nodes[_i]);
     if (_i == 3) ck_assert_str_eq(pes[0].boot->hosts[2], "pretended-2");
+    if (_i == 3) ck_assert_str_eq(pes[0].boot->why_apart, "CHORUS_NODES pretends another host");
     finish(pes);
 }
 END_TEST
@@ -114,6 +115,7 @@ START_TEST(nodes__named__are_numbered_by_first_appearance)
     assert_map(pes, "01021", 3);
     ck_assert_str_eq(pes[4].boot->hosts[0], "b");
     ck_assert_str_eq(pes[4].boot->hosts[2], "long.name.of.a.host");
+    ck_assert_str_eq(pes[4].boot->why_apart, "CHORUS_NODE names another host");
     finish(pes);
 }
 END_TEST

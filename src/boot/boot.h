@@ -100,8 +100,10 @@ struct ch_boot {
     const uint32_t *nodes; /* [n]: the host of each PE, numbered by first appearance; null: all
                               PEs are on one host */
     const char *const *hosts; /* [n_nodes]: names, for messages; null with nodes */
-    uint32_t n_beside;        /* number of PEs that share n_cores, this one included */
-    bool is_crowded;          /* on at least one host, there are more PEs than cores */
+    const char *why_apart; /* why PEs of different nodes are on different hosts: a static text;
+                              null with nodes */
+    uint32_t n_beside;     /* number of PEs that share n_cores, this one included */
+    bool is_crowded;       /* on at least one host, there are more PEs than cores */
 
     unsigned char secret[CH_BOOT_SECRET_BYTES]; /* of the job; 0: the PEs have none yet */
     unsigned char listen[CH_BOOT_IP_BYTES]; /* address at which networks over sockets listen,

@@ -171,6 +171,13 @@ static const char *const *name_nodes(const struct claim *claims, const uint32_t 
     return (const char *const *)hosts;
 }
 
+/* Returns why the PEs of the claims are on several hosts, for struct ch_boot. */
+static const char *why_apart(const struct claim *claims)
+{
+    if (claims[0].n_pretended != 0) return "CHORUS_NODES pretends another host";
+    return claims[0].name[0] != '\0' ? "CHORUS_NODE names another host" : "another host";
+}
+
 /* Returns the number of cores that the PEs on the machine of PE `pe` may use together; *pes_out
  * is the number of these PEs. */
 static uint32_t count_machine_cores(const struct claim *claims, uint32_t n, uint32_t pe,
@@ -220,6 +227,7 @@ static chorus_status assign_nodes(struct ch_boot *boot, const struct claim *clai
     boot->hosts = name_nodes(claims, nodes, boot->n, n_nodes);
     if (boot->hosts == NULL) goto out_memory;
     boot->nodes = nodes;
+    boot->why_apart = why_apart(claims);
     return CHORUS_OK;
 
 out_memory:
