@@ -90,6 +90,12 @@ chorus_status ch_device_check_peer(const struct ch_device *device, uint32_t me,
                    device->id.name, pe, peer->name);
 }
 
+enum ch_device_path ch_device_path_to(const struct ch_device *device, const char *bus)
+{
+    if (strcmp(device->id.bus, bus) == 0) return CH_PATH_SAME;
+    return fake.is_without_nvlink ? CH_PATH_PCI : CH_PATH_NVLINK;
+}
+
 chorus_status ch_device_reserve(const struct ch_device *device, size_t bytes, char **base_out)
 {
     char *base =

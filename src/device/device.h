@@ -109,6 +109,11 @@ void *ch_device_stream(const struct ch_device *device);
 CH_MUST_CHECK chorus_status ch_device_check_peer(const struct ch_device *device, uint32_t me,
                                                  const struct ch_device_id *peer, uint32_t pe);
 
+/* What connects two devices. UNKNOWN: this process does not see the other one. */
+enum ch_device_path { CH_PATH_SAME, CH_PATH_NVLINK, CH_PATH_PCI, CH_PATH_UNKNOWN };
+/* What connects this device with the one at a PCI address, which it can access? */
+enum ch_device_path ch_device_path_to(const struct ch_device *device, const char *bus);
+
 /* May work be queued on a cudaStream_t? ERR_STATE if it is the legacy default stream and a
  * stream that waits for that one is being captured: CUDA would refuse the work, and end the
  * capture. */

@@ -158,6 +158,25 @@ chorus_status ch_device_check_peer(const struct ch_device *device, uint32_t me,
                    me, device->id.name, device->id.bus, pe, peer->name, peer->bus);
 }
 
+/* Native atomics tell NVLink from PCI Express, which has none between GPUs; the other
+ * attribute, a rank among links, does not name the kind of link. A GPU that
+ * CUDA_VISIBLE_DEVICES hides is unknown to CUDA. */
+enum ch_device_path ch_device_path_to(const struct ch_device *device, const char *bus)
+{
+    int ordinal = 0, has_atomics = 0;
+    cudaError_t error = cudaDeviceGetByPCIBusId(&ordinal, bus);
+
+    if (error == cudaSuccess && ordinal == device->id.ordinal) return CH_PATH_SAME;
+    if (error == cudaSuccess)
+        error = cudaDeviceGetP2PAttribute(&has_atomics, cudaDevP2PAttrNativeAtomicSupported,
+                                          device->id.ordinal, ordinal);
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError();
+        return CH_PATH_UNKNOWN;
+    }
+    return has_atomics ? CH_PATH_NVLINK : CH_PATH_PCI;
+}
+
 size_t ch_device_free_bytes(const struct ch_device *device)
 {
     const int before = ch_device_enter(device);

@@ -83,6 +83,12 @@ chorus_status ch_device_check_peer(const struct ch_device *device, uint32_t me,
     return fail_without_cuda();
 }
 
+enum ch_device_path ch_device_path_to(const struct ch_device *device, const char *bus)
+{
+    (void)device, (void)bus;
+    return CH_PATH_UNKNOWN;
+}
+
 chorus_status ch_device_reserve(const struct ch_device *device, size_t bytes, char **base_out)
 {
     (void)device, (void)bytes, (void)base_out;

@@ -38,28 +38,16 @@ static chorus_status run_test_kernel(const struct ch_device *device,
     return ch_device_copy(device, found_out, args->areas[args->me], sizeof(*found_out));
 }
 
-/*
- * Does NVLink connect this GPU with the one at `bus`, unless they are the same? Native atomics
- * tell NVLink from PCI Express, which has none between GPUs; the other attribute, a rank among
- * links, does not name the kind of link. A GPU that CUDA_VISIBLE_DEVICES hides is unknown to
- * CUDA.
- */
-static bool is_linked(const struct ch_device_id *mine, const char *bus)
+/* Does NVLink connect this GPU with the one at `bus`, unless they are the same? */
+static bool is_linked(const struct ch_device *device, const char *bus)
 {
-    int ordinal = 0, has_atomics = 0;
-    cudaError_t error = cudaDeviceGetByPCIBusId(&ordinal, bus);
+    const enum ch_device_path path = ch_device_path_to(device, bus);
 
-    if (error == cudaSuccess && ordinal == mine->ordinal) return true;
-    if (error == cudaSuccess)
-        error = cudaDeviceGetP2PAttribute(&has_atomics, cudaDevP2PAttrNativeAtomicSupported,
-                                          mine->ordinal, ordinal);
-    if (error != cudaSuccess) (void)cudaGetLastError();
-    if (!has_atomics)
-        CH_LOG(INFO,
-               "no lines of 128 bytes: the GPUs at %s and %s are not known to be linked "
-               "by NVLink",
-               mine->bus, bus);
-    return has_atomics != 0;
+    if (path == CH_PATH_SAME || path == CH_PATH_NVLINK) return true;
+    CH_LOG(INFO,
+           "no lines of 128 bytes: the GPUs at %s and %s are not known to be linked by NVLink",
+           ch_device_id_of(device)->bus, bus);
+    return false;
 }
 
 /* Exchange the addresses of the PEs' areas, for args. *can_out: all PEs have an area;
@@ -68,10 +56,10 @@ static chorus_status exchange_areas(struct ch_boot *boot, const struct ch_heap *
                                     const char *area, struct ch_lines_args *args, bool *can_out,
                                     bool *linked_out)
 {
-    const struct ch_device_id *device = ch_device_id_of(ch_heap_device(heap));
+    const struct ch_device *device = ch_heap_device(heap);
     struct place mine = {.can = area != NULL}, places[CH_KERNEL_PES_MAX];
 
-    memcpy(mine.bus, device->bus, sizeof(mine.bus));
+    memcpy(mine.bus, ch_device_id_of(device)->bus, sizeof(mine.bus));
     if (area != NULL) mine.offset = (uint64_t)(area - ch_heap_data_base(heap, boot->me));
     CH_TRY(boot->ops->exchange(boot, &mine, sizeof(mine), -1, places, NULL));
     *can_out = *linked_out = true;
