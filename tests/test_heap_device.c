@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A heap on GPUs, which are fakes: all PEs get one or none does, and all is given back. */
 #include "device_fake.h"
+#include "heap/inside.h"
 #include "heap_pes.h"
 
 #include <check.h>
@@ -104,6 +105,127 @@ static void fill_up(struct ch_boot *boot)
     EXPECT(ch_heap_alloc(heap, 64, 10 * M, &block) == CHORUS_OK);
     close_all(boot, heap);
 }
+
+/* --- why peers are near, beside or far --- */
+
+static void expect_class(const struct ch_heap *heap, uint32_t pe, enum ch_class class,
+                         const char *why)
+{
+    EXPECT(ch_heap_class(heap, pe) == class);
+    EXPECT(strcmp(ch_heap_why_class(heap, pe), why) == 0);
+}
+
+static void expect_all_near(struct ch_boot *boot, const char *why)
+{
+    struct ch_heap *heap = open_on_gpus(boot);
+
+    for (uint32_t pe = 0; pe < boot->n; pe++)
+        expect_class(heap, pe, CH_CLASS_near, pe == boot->me ? "this PE" : why);
+    close_all(boot, heap);
+}
+
+static void expect_nvlink(struct ch_boot *boot)
+{
+    expect_all_near(boot, "peer access (NVLink)");
+}
+
+static void expect_pci(struct ch_boot *boot)
+{
+    expect_all_near(boot, "peer access (PCI Express)");
+}
+
+static void expect_same_gpu(struct ch_boot *boot)
+{
+    expect_all_near(boot, "same GPU");
+}
+
+START_TEST(class__gpus_with_access__are_near_by_what_connects_them)
+{
+    pes_run_threads(3, expect_nvlink);
+    pes_run_processes(3, expect_nvlink);
+    fake.is_without_nvlink = 1;
+    pes_run_processes(3, expect_pci);
+    fake.bad = 1;
+    fake.shares_device = 1;
+    pes_run_processes(2, expect_same_gpu);
+}
+END_TEST
+
+static void open_on_two_hosts(struct ch_boot *boot)
+{
+    struct ch_options options = options_for(CHORUS_HEAP_cuda);
+    const uint32_t half = boot->n / 2;
+    struct ch_heap *heap = NULL;
+
+    options.nodes = 2;
+    EXPECT(ch_boot_locate(boot, &options) == CHORUS_OK);
+    EXPECT(ch_heap_open(boot, &options, &heap) == CHORUS_OK);
+    for (uint32_t pe = 0; pe < boot->n; pe++)
+        if (pe == boot->me)
+            expect_class(heap, pe, CH_CLASS_near, "this PE");
+        else if (pe / half == boot->me / half)
+            expect_class(heap, pe, CH_CLASS_near, "peer access (NVLink)");
+        else
+            expect_class(heap, pe, CH_CLASS_far, "CHORUS_NODES pretends another host");
+    close_all(boot, heap);
+}
+
+START_TEST(class__pretended_hosts__are_far)
+{
+    pes_run_threads(4, open_on_two_hosts);
+}
+END_TEST
+
+/* PE 0 of a host of PEs none of which are near each other. No job starts with such a heap. */
+struct apart {
+    struct ch_boot boot;
+    struct ch_data data;
+    struct ch_heap heap;
+    uint32_t groups[2];
+    uint8_t reasons[2];
+    char *refusals[2];
+};
+
+static void apart_init(struct apart *a)
+{
+    *a = (struct apart){.boot = {.n = 2},
+                        .data = {.n = 2,
+                                 .boot = &a->boot,
+                                 .groups = a->groups,
+                                 .reasons = a->reasons,
+                                 .refusals = a->refusals},
+                        .heap = {.n = 2, .boot = &a->boot, .data = &a->data},
+                        .groups = {0, 1}};
+}
+
+static void expect_beside(struct ch_data_reach reach, const char *refusal, const char *why)
+{
+    static const struct ch_device_id device;
+    struct apart a;
+
+    apart_init(&a);
+    reach.device = &device;
+    if (refusal != NULL) ch_data_keep_refusal(&a.data, 1, refusal);
+    ch_data_keep_reason(&a.data, 1, &reach);
+    ck_assert_int_eq(ch_heap_class(&a.heap, 1), CH_CLASS_beside);
+    ck_assert_str_eq(ch_heap_why_class(&a.heap, 1), why);
+    free(a.refusals[1]);
+}
+
+START_TEST(class__no_access_on_a_host__is_beside_with_the_reason)
+{
+    expect_beside((struct ch_data_reach){.is_p2p_on = false}, NULL, "CHORUS_P2P=0");
+    expect_beside((struct ch_data_reach){.is_p2p_on = true},
+                  "GPU 0 cannot reach GPU 1; give the job others", "GPU 0 cannot reach GPU 1");
+    expect_beside((struct ch_data_reach){.is_p2p_on = true}, NULL,
+                  "CUDA reports no peer access");
+    expect_beside((struct ch_data_reach){.is_p2p_on = true, .may_map = true}, NULL,
+                  "the peer does not map this PE's memory: see its row");
+    expect_beside(
+        (struct ch_data_reach){.is_p2p_on = true, .may_map = true, .may_be_mapped = true}, NULL,
+        "not all PEs of the two groups have peer access to each other");
+}
+END_TEST
 
 /* --- how memory becomes known to other processes --- */
 
@@ -517,6 +639,9 @@ int main(void)
     tcase_add_test(tcase, multicast__one_pe_is_without__is_off_on_all);
     tcase_add_test(tcase, multicast__a_site_forbids_it__is_off);
     tcase_add_test(tcase, multicast__one_cannot_bind__none_grows);
+    tcase_add_test(tcase, class__gpus_with_access__are_near_by_what_connects_them);
+    tcase_add_test(tcase, class__pretended_hosts__are_far);
+    tcase_add_test(tcase, class__no_access_on_a_host__is_beside_with_the_reason);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
     n_failed = srunner_ntests_failed(runner);

@@ -77,17 +77,12 @@ static chorus_status reserve_one(const struct ch_data *data, char **reserved_out
     return CHORUS_OK;
 }
 
-/* Is PE pe in the group of this PE? */
-static bool is_near(const struct ch_data *data, uint32_t pe)
-{
-    return data->groups[pe] == data->groups[data->me];
-}
-
 /* Reserve a range for the segment of each near PE and, with multicast, one for all of them. */
 static chorus_status reserve(struct ch_data *data)
 {
     for (uint32_t pe = 0; pe < data->n; pe++)
-        if (is_near(data, pe)) CH_TRY(reserve_one(data, &data->reserved[pe], &data->bases[pe]));
+        if (ch_data_is_near(data, pe))
+            CH_TRY(reserve_one(data, &data->reserved[pe], &data->bases[pe]));
     if (!data->has_multicast) return CHORUS_OK;
     return reserve_one(data, &data->multicast_reserved, &data->multicast);
 }
@@ -144,7 +139,7 @@ static size_t row_bytes(const struct ch_data *data)
 }
 
 /* Find out which PEs of this host this PE can map. */
-static void find_reachable(const struct ch_data *data, const struct ch_options *options,
+static void find_reachable(struct ch_data *data, const struct ch_options *options,
                            const struct ch_data_peer *peers, bool *may_map)
 {
     for (uint32_t pe = 0; pe < data->n; pe++) {
@@ -154,6 +149,7 @@ static void find_reachable(const struct ch_data *data, const struct ch_options *
             ch_device_check_peer(data->device, data->me, &peers[pe].device, pe) == CHORUS_OK;
         if (may_map[pe]) continue;
         CH_LOG(DEBUG, "PE %u is not near: %s", pe, ch_error_message());
+        ch_data_keep_refusal(data, pe, ch_error_message());
         ch_error_forget();
     }
 }
@@ -183,6 +179,22 @@ static void set_groups(struct ch_data *data, const bool *rows)
         while (first < pe && !may_join(data, rows, first, pe))
             first++;
         data->groups[pe] = first;
+    }
+}
+
+/* Keep why each PE is near, beside or far. */
+static void keep_reasons(struct ch_data *data, const struct ch_options *options,
+                         const struct ch_data_peer *peers, const bool *rows)
+{
+    for (uint32_t pe = 0; pe < data->n; pe++) {
+        const struct ch_data_reach reach = {
+            .device = &peers[pe].device,
+            .is_p2p_on = options->p2p,
+            .may_map = rows[data->me * row_bytes(data) + 1 + pe],
+            .may_be_mapped = rows[pe * row_bytes(data) + 1 + data->me],
+        };
+
+        ch_data_keep_reason(data, pe, &reach);
     }
 }
 
@@ -246,6 +258,7 @@ static chorus_status agree_on_groups(struct ch_data *data, const struct ch_optio
     if (st == CHORUS_OK) {
         choose_handles(data, options, rows);
         set_groups(data, rows);
+        keep_reasons(data, options, peers, rows);
         st = check_groups(data, peers);
     }
     free(rows);
@@ -257,11 +270,14 @@ static chorus_status allocate_arrays(struct ch_data *data, const struct ch_data_
 {
     data->is_here = calloc(data->n, sizeof(*data->is_here));
     data->groups = calloc(data->n, sizeof(*data->groups));
+    data->reasons = calloc(data->n, sizeof(*data->reasons));
+    data->refusals = calloc(data->n, sizeof(*data->refusals));
     data->homes = calloc(data->n, sizeof(*data->homes));
     data->reserved = calloc(data->n, sizeof(*data->reserved));
     data->bases = calloc(data->n, sizeof(*data->bases));
-    if (data->is_here == NULL || data->groups == NULL || data->homes == NULL ||
-        data->reserved == NULL || data->bases == NULL)
+    if (data->is_here == NULL || data->groups == NULL || data->reasons == NULL ||
+        data->refusals == NULL || data->homes == NULL || data->reserved == NULL ||
+        data->bases == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", data->n);
     for (uint32_t pe = 0; pe < data->n; pe++)
         data->is_here[pe] = peers[pe].is_here;
@@ -336,6 +352,10 @@ void ch_data_close(struct ch_data *data)
     free(data->bases);
     free(data->reserved);
     free(data->homes);
+    for (uint32_t pe = 0; data->refusals != NULL && pe < data->n; pe++)
+        free(data->refusals[pe]);
+    free(data->refusals);
+    free(data->reasons);
     free(data->groups);
     free(data->is_here);
     free(data);

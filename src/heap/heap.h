@@ -188,6 +188,20 @@ bool ch_heap_is_near(const struct ch_heap *heap, uint32_t pe);
 /* Are all PEs of a job on GPUs near each other? The same result on all; true on hosts. */
 bool ch_heap_are_all_near(const struct ch_heap *heap);
 
+/* Classes of peers of a heap on GPUs, as docs/design/far.md defines them. */
+/* clang-format off */
+#define CH_CLASS_LIST(X) X(near) X(beside) X(far)
+/* clang-format on */
+enum ch_class {
+#define X(name) CH_CLASS_##name,
+    CH_CLASS_LIST(X)
+#undef X
+};
+/* The class of PE pe, which is near if it is this PE; and why, as a text for users, which the
+ * heap keeps. Only of a heap on GPUs. */
+enum ch_class ch_heap_class(const struct ch_heap *heap, uint32_t pe);
+const char *ch_heap_why_class(const struct ch_heap *heap, uint32_t pe);
+
 /* The distance from an address of this PE's data side to the address of the same offset on all
  * PEs of the job, by multicast in hardware; 0: there is none. */
 ptrdiff_t ch_heap_multicast_shift(const struct ch_heap *heap);

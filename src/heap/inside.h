@@ -119,6 +119,9 @@ struct ch_data {
     uint32_t n_sharing; /* number of PEs that use this PE's device, itself included */
     bool *is_here;      /* [n], owned: in this process, where its handles are valid */
     uint32_t *groups;   /* [n], owned: the group of near PEs that each is in, by its first PE */
+    uint8_t *reasons;   /* [n], owned: why each PE is near, beside or far; see class.c */
+    char **refusals;    /* [n], owned as their texts: why CUDA reports no access to a PE of this
+                           host; null: it has access, or was not asked */
     char **homes;       /* [n], owned: the address of each PE's segment at that PE */
     char **reserved;    /* [n], owned: address ranges */
     char **bases;       /* [n], owned: addresses at which segments begin in the ranges; null:
@@ -160,8 +163,24 @@ CH_MUST_CHECK chorus_status ch_data_open(struct ch_boot *boot, const struct ch_o
                                          struct ch_data_own own, struct ch_data **data_out);
 void ch_data_close(struct ch_data *data); /* null is a no-op; not collective */
 
+/* Is PE pe in the group of this PE? */
+static inline bool ch_data_is_near(const struct ch_data *data, uint32_t pe)
+{
+    return data->groups[pe] == data->groups[data->me];
+}
 /* Are all PEs of the job near each other? The same result on all. */
 bool ch_data_is_one_group(const struct ch_data *data);
+
+/* What the PEs have found out about a peer. */
+struct ch_data_reach {
+    const struct ch_device_id *device; /* of the peer */
+    bool is_p2p_on;                    /* CHORUS_P2P of this PE */
+    bool may_map, may_be_mapped; /* this PE the peer's memory; the peer this PE's memory */
+};
+/* Keep why CUDA reports no access to PE pe of this host, a message; then, once the groups are
+ * known, why the PE is near, beside or far, for ch_heap_why_class. */
+void ch_data_keep_refusal(struct ch_data *data, uint32_t pe, const char *why);
+void ch_data_keep_reason(struct ch_data *data, uint32_t pe, const struct ch_data_reach *reach);
 
 /* Back bytes [lo, hi) of every PE's symmetric part with memory, or of none. Collective;
  * ERR_NOMEM, on all PEs, names the PE whose device is full. */
