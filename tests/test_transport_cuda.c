@@ -19,10 +19,14 @@ struct side {
     uint32_t next, previous;
 };
 
-static void side_open(struct side *s, struct ch_boot *boot)
+/* n_hosts: of how many the PEs pretend to be; 0: of one. */
+static void side_open_on(struct side *s, struct ch_boot *boot, uint64_t n_hosts)
 {
     struct ch_options options = pes_options(16 * M);
 
+    options.nodes = n_hosts;
+    options.transport = "mapped,tcp";
+    if (n_hosts != 0) EXPECT(ch_boot_locate(boot, &options) == CHORUS_OK);
     options.heap = CHORUS_HEAP_cuda;
     options.sync_max = 2 * M;
     s->boot = boot;
@@ -32,6 +36,11 @@ static void side_open(struct side *s, struct ch_boot *boot)
     EXPECT(ch_links_map(s->links) == CHORUS_OK);
     s->next = (boot->me + 1) % boot->n;
     s->previous = (boot->me + boot->n - 1) % boot->n;
+}
+
+static void side_open(struct side *s, struct ch_boot *boot)
+{
+    side_open_on(s, boot, 0);
 }
 
 static void side_close(struct side *s)
@@ -187,6 +196,45 @@ START_TEST(map__peer__is_its_gpu_s_memory)
 }
 END_TEST
 
+/* --- what users are told about a way --- */
+
+static void expect_way(const struct side *s, uint32_t pe, struct ch_link_way expected,
+                       const char *by)
+{
+    const struct ch_link_way way = ch_links_way(s->links, pe);
+    char what[CH_LINK_WHY_BYTES];
+
+    EXPECT(strcmp(way.class, expected.class) == 0);
+    EXPECT(strcmp(way.kind, expected.kind) == 0);
+    EXPECT(strcmp(way.why, expected.why) == 0);
+    ch_links_describe(s->links, pe, what);
+    EXPECT(strncmp(what, by, strlen(by)) == 0);
+}
+
+static void tell_ways(struct ch_boot *boot)
+{
+    static const struct ch_link_way near = {"near", "peer access (NVLink)", "cuda"};
+    static const struct ch_link_way far = {"far", "CHORUS_NODES pretends another host", "tcp"};
+    const uint32_t half = boot->n / 2;
+    struct side s;
+
+    side_open_on(&s, boot, 2);
+    for (uint32_t pe = 0; pe < boot->n; pe++) {
+        if (pe == boot->me) continue;
+        if (pe / half == boot->me / half)
+            expect_way(&s, pe, near, "memory of its GPU");
+        else
+            expect_way(&s, pe, far, "tcp: ");
+    }
+    side_close(&s);
+}
+
+START_TEST(way__pretended_hosts__is_the_network_s_between_them)
+{
+    pes_run_threads(4, tell_ways);
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("transport_cuda");
@@ -199,6 +247,7 @@ int main(void)
     tcase_add_test(tcase, amo__all_pes_at_once__none_lost);
     tcase_add_test(tcase, put_and_amo__peer_sleeps__is_rung);
     tcase_add_test(tcase, map__peer__is_its_gpu_s_memory);
+    tcase_add_test(tcase, way__pretended_hosts__is_the_network_s_between_them);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
     n_failed = srunner_ntests_failed(runner);

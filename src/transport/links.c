@@ -313,6 +313,15 @@ bool ch_link_is_done(struct ch_link *link, uint32_t ctx)
     return ch_network_is_over(link, ctx, link->ops->is_done);
 }
 
+chorus_status ch_links_fetch(struct ch_links *links, uint32_t ctx, void *dst, const char *there,
+                             size_t bytes, uint32_t pe)
+{
+    struct ch_link *link = &links->to[pe];
+
+    ch_link_start_get(link, ctx, dst, there, bytes);
+    return ch_network_wait(link, ctx, link->ops->is_done);
+}
+
 /* ---- memory ---- */
 
 chorus_status ch_links_attach(struct ch_links *links, const struct ch_memory_part *part,
@@ -401,15 +410,6 @@ const uint32_t *ch_links_nodes(const struct ch_links *links)
     return links->network == NULL ? NULL : links->network->nodes;
 }
 
-void ch_links_describe(struct ch_links *links, uint32_t pe, char why_out[CH_LINK_WHY_BYTES])
-{
-    const struct ch_link *link = &links->to[pe];
-
-    ch_network_lock(link->network);
-    link->ops->describe(link->ep, pe, why_out);
-    ch_network_unlock(link->network);
-}
-
 const char *ch_links_why_not(const struct ch_links *links, uint32_t kind)
 {
     return links->network == NULL ? NULL : ch_network_why_not(links->network, kind);
@@ -427,6 +427,7 @@ chorus_status ch_links_open(struct ch_boot *boot, struct ch_heap *heap,
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a transport to %u PEs", boot->n);
     links->heap = heap;
     links->policy = policy;
+    links->boot = boot;
     links->me = boot->me;
     links->n = boot->n;
     if (options->records_all) links->record = ch_heap_record(heap, boot->me);

@@ -76,6 +76,7 @@ static inline uint64_t ch_near_amo(const struct ch_near *near, enum ch_amo op, v
 struct ch_links {
     struct ch_heap *heap; /* borrowed, as is policy */
     const struct ch_wait_policy *policy;
+    const struct ch_boot *boot; /* borrowed */
     struct ch_record *record;   /* of the program's accesses; null: they are not recorded */
     struct ch_network *network; /* to peers that are not mapped; null: there are none */
     const struct ch_link_ops *near_ops; /* of the peers that are */
@@ -116,8 +117,16 @@ struct ch_link *ch_links_network_link(struct ch_links *links, uint32_t pe);
 bool ch_links_list_near(const struct ch_links *links, struct ch_near near_out[]);
 /* The host of each PE, numbered from 0; null: there is one host. */
 const uint32_t *ch_links_nodes(const struct ch_links *links);
-/* Describe in one line how a peer that is not mapped is reached: device and address. */
-void ch_links_describe(struct ch_links *links, uint32_t pe, char why_out[CH_LINK_WHY_BYTES]);
+/* How a peer is reached, for users: texts that last as long as the heap. After ch_links_map. */
+struct ch_link_way {
+    const char *class; /* on hosts mapped or network; on GPUs see ch_heap_class */
+    const char *why;   /* it has this class */
+    const char *kind;  /* of the link; "none": there is none */
+};
+struct ch_link_way ch_links_way(const struct ch_links *links, uint32_t pe);
+/* Describe in one line by what a peer is reached: devices, ports and addresses, and why these
+ * were chosen. */
+void ch_links_describe(struct ch_links *links, uint32_t pe, char what_out[CH_LINK_WHY_BYTES]);
 /* The reason why a kind of CH_KIND_LIST was tried and is not used; "": it was not tried; null:
  * it is used, or there is no network. */
 const char *ch_links_why_not(const struct ch_links *links, uint32_t kind);
@@ -179,6 +188,10 @@ bool ch_links_must_load(const struct ch_links *links);
 /* Copy an object of this PE to host memory; only if ch_links_must_load. */
 CH_MUST_CHECK chorus_status ch_links_load(struct ch_links *links, void *out,
                                           const void *symmetric, size_t bytes);
+/* Copy from memory of the library of a peer that is not mapped, at the peer's own address, and
+ * wait for the data. */
+CH_MUST_CHECK chorus_status ch_links_fetch(struct ch_links *links, uint32_t ctx, void *dst,
+                                           const char *there, size_t bytes, uint32_t pe);
 
 /* Post a get into memory of the library, which stays until ch_links_disconnect, from a peer's
  * own address. It returns no failure: the waits of the job report it. */
