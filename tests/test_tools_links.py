@@ -1,31 +1,61 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""chorus-info links: each PE's way to each other, and why the other ways were not taken; networks that
-cannot be are refused alike on all PEs.
+"""chorus-info links: one table of each PE's way to each other, with the reasons, and why other ways were not taken;
+networks that cannot be are refused alike on all PEs.
 
-Usage: test_tools_links.py CHORUSRUN CHORUS_INFO
+Usage: test_tools_links.py CHORUSRUN CHORUS_INFO INFO_WITH_LOOP [INFO_ON_FAKE_GPUS]
 """
+import json
 import os
 import re
 import subprocess
 import sys
 
 PES = 4
-TCP = r"tcp: \S+ port \d+ by \S+, as this host's routing table selects"
-MAPPED = "mapped: shared memory, by load and store"
-# (environment, status, lines that must be there, in the order of the transports and of PEs)
+HEADING = "PE PEER HOST CLASS LINK VIA WHY".split()
+TCP = r"\S+ port \d+ by \S+, as this host's routing table selects"
+MAPPED = ("this host", "mapped", "mapped", "shared memory", "same host")
+NEAR = ("near", "cuda", "memory of its GPU", r"peer access \(NVLink\)")
+PRETENDED = "CHORUS_NODES pretends another host"
+
+
+def by_tcp(host, why, name="network"):
+    return (f"pretended-{host}" if host is not None else "this host", name, "tcp", TCP, why)
+
+
+def on_two(pe, peer):
+    """The way between PEs of two pretended hosts."""
+    half = PES // 2
+    if pe // half == peer // half:
+        return (f"pretended-{peer // half}", *MAPPED[1:])
+    return by_tcp(peer // half, PRETENDED)
+
+
+def on_two_with_gpus(pe, peer):
+    if pe // 2 == peer // 2:
+        return (f"pretended-{peer // 2}", *NEAR)
+    return (f"pretended-{peer // 2}", "far", "staged", "staged over " + TCP, PRETENDED)
+
+
+def by_loop(*_):
+    return ("this host", "network", "loop", "memory of this host, by a queue", "CHORUS_TRANSPORT selects a network")
+
+
+# (environment, lines about transports in their order, the way from one PE to another: host, class, link, via, why)
 CASES = [
-    ({}, 0, ["yes: mapped   peers of the same host", "no:  verbs    no peer is on another host",
-             "no:  tcp      no peer is on another host", f"PE 0 to PE 1-3 on this host, {MAPPED}",
-             f"PE 1 to PE 0 on this host, {MAPPED}", f"PE 1 to PE 2-3 on this host, {MAPPED}"]),
-    ({"CHORUS_NODES": "2", "CHORUS_TRANSPORT": "^verbs"}, 0,
-     ["no:  verbs    CHORUS_TRANSPORT excludes it", r"no:  ofi      .*lib(rary|fabric).*", "yes: tcp      peers of other hosts",
-      f"PE 0 to PE 1 on pretended-0, {MAPPED}",
-      f"PE 0 to PE 2 on pretended-1, {TCP}", f"PE 3 to PE 1 on pretended-0, {TCP}", f"PE 3 to PE 2 on pretended-1, {MAPPED}"]),
-    ({"CHORUS_TRANSPORT": "tcp"}, 0,
-     ["no:  mapped   CHORUS_TRANSPORT excludes it", "yes: tcp      peers of other hosts", f"PE 2 to PE 3 on this host, {TCP}"]),
-    ({"CHORUS_NODES": "2", "CHORUS_TRANSPORT": "mapped"}, 1,
-     [r"chorus-info: chorus_init: no network reaches the PEs of other hosts: none is allowed; CHORUS_TRANSPORT is \"mapped\""]),
+    ({}, ["yes: mapped   peers of the same host", "no:  verbs    no peer is on another host",
+          "no:  tcp      no peer is on another host"], lambda *_: MAPPED),
+    ({"CHORUS_NODES": "2", "CHORUS_TRANSPORT": "^verbs"},
+     ["no:  verbs    CHORUS_TRANSPORT excludes it", r"no:  ofi      .*lib(rary|fabric).*", "yes: tcp      peers of other hosts"], on_two),
+    ({"CHORUS_TRANSPORT": "tcp"}, ["no:  mapped   CHORUS_TRANSPORT excludes it", "yes: tcp      peers of other hosts"],
+     lambda *_: by_tcp(None, "CHORUS_TRANSPORT selects a network")),
+]
+WITH_LOOP = ({"CHORUS_TRANSPORT": "loop"}, ["no:  mapped   CHORUS_TRANSPORT excludes it", "yes: loop     peers of other hosts"], by_loop)
+ON_GPUS = {"CHORUS_HEAP": "cuda", "CHORUS_SYNC_MAX": "64M", "CHORUS_CTAS": "4", "CHORUS_CHUNK": "4K"}
+WITH_GPUS = [
+    (ON_GPUS, ["yes: cuda     near peers", "no:  tcp      no peer is on another host"], lambda *_: ("this host", *NEAR)),
+    ({**ON_GPUS, "CHORUS_NODES": "2", "CHORUS_TRANSPORT": "^verbs,ofi"}, ["yes: cuda     near peers", "yes: tcp      peers of other hosts"],
+     on_two_with_gpus),
 ]
 # What a job is not started with: every PE says the same.
 NO_OFI = "this library was built without libfabric|libfabric.so"
@@ -37,6 +67,8 @@ REFUSED = [
     ({"CHORUS_TRANSPORT": "tcp", "CHORUS_NET": "none0"}, 'CHORUS_NET is "none0"; expected a network interface that is up .*: lo'),
     ({"CHORUS_TRANSPORT": "loop"}, 'unknown name "loop"'),
     ({"CHORUS_TRANSPORT": "tpc"}, 'CHORUS_TRANSPORT is "tpc" with the unknown name "tpc"; expected names of mapped verbs ofi tcp'),
+    ({"CHORUS_NODES": "2", "CHORUS_TRANSPORT": "mapped"},
+     'no network reaches the PEs of other hosts: none is allowed; CHORUS_TRANSPORT is "mapped"'),
 ]
 
 
@@ -58,14 +90,78 @@ def check_refused(chorusrun, info, environment, says):
     return False
 
 
-def check(chorusrun, info, environment, status, lines):
-    found, said = run(chorusrun, environment, PES, info, "links")
-    wrong = [line for line in lines if not re.search(f"^{line}$", said, re.M)]
-    if found == status and not wrong:
+def rows_of(said):
+    """The lines before the one table of a text, and its rows as lists of cells."""
+    lines = said.splitlines()
+    headings = [i for i, line in enumerate(lines) if line.split() == HEADING]
+    if len(headings) != 1:
+        return lines, []
+    return lines[:headings[0]], [re.split(" {2,}", line) for line in lines[headings[0] + 1:]]
+
+
+def pairs_in_order(pes):
+    return [(pe, peer) for pe in range(pes) for peer in range(pes) if pe != peer]
+
+
+def fits(cells, pe, peer, way):
+    return cells[:2] == [str(pe), str(peer)] and re.fullmatch("  ".join(way), "  ".join(cells[2:])) is not None
+
+
+def check(chorusrun, info, environment, kinds, way):
+    status, said = run(chorusrun, environment, PES, info, "links")
+    before, rows = rows_of(said)
+    missing = [line for line in kinds if not any(re.fullmatch(line, other) for other in before)]
+    wrong = [cells for cells, (pe, peer) in zip(rows, pairs_in_order(PES)) if not fits(cells, pe, peer, way(pe, peer))]
+    if status == 0 and not missing and not wrong and len(rows) == PES * (PES - 1):
         return True
-    print(f"{environment}: status {found}, expected {status}; not there: {wrong}\n{said}")
+    print(f"{environment}: status {status}; not there: {missing}; wrong: {wrong}\n{said}")
     return False
 
 
-sys.exit(not all([check(sys.argv[1], sys.argv[2], *case) for case in CASES] +
-                 [check_refused(sys.argv[1], sys.argv[2], *case) for case in REFUSED]))
+def check_json(chorusrun, info):
+    """The same as JSON."""
+    _, said = run(chorusrun, {"CHORUS_NODES": "2", "CHORUS_TRANSPORT": "tcp,mapped"}, PES, info, "links", "--json")
+    found = json.loads(said)
+    links = found["links"]
+    used = [kind["name"] for kind in found["transports"] if kind["used"]]
+    pairs = [(link["pe"], link["peers"][0]) for link in links]
+    good = [re.fullmatch("  ".join(on_two(*pair)), "  ".join(link[name] for name in ("host", "class", "link", "via", "why")))
+            for pair, link in zip(pairs, links)]
+    if pairs == pairs_in_order(PES) and all(good) and used == ["mapped", "tcp"]:
+        return True
+    print(f"--json: {said}")
+    return False
+
+
+def check_many(chorusrun, info):
+    """Peers that are reached alike share a row if there are many."""
+    pes = 18
+    _, said = run(chorusrun, {"CHORUS_NODES": "2", "CHORUS_TRANSPORT": "mapped,tcp"}, pes, info, "links")
+    _, rows = rows_of(said)
+    peers = [cells[1] for cells in rows if cells[0] == "1" and cells[3] == "mapped"]
+    first = [(int(cells[0]), int(cells[1].split("-")[0])) for cells in rows]
+    if peers == ["0", "2-8"] and first == sorted(first) and {pe for pe, _ in first} == set(range(pes)):
+        return True
+    print(f"{pes} PEs: {said}")
+    return False
+
+
+def check_alone(info):
+    """A job of one PE has no table."""
+    done = subprocess.run([info, "links"], capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode == 0 and done.stdout.endswith("\nPE 0 has no peers: this is a job of one PE\n") and not rows_of(done.stdout)[1]:
+        return True
+    print(f"one PE: {done.stdout}{done.stderr}")
+    return False
+
+
+def main(chorusrun, info, with_loop, on_gpus=None):
+    good = [check(chorusrun, info, *case) for case in CASES] + [check(chorusrun, with_loop, *WITH_LOOP)]
+    good += [check_refused(chorusrun, info, *case) for case in REFUSED]
+    good += [check_json(chorusrun, info), check_many(chorusrun, info), check_alone(info)]
+    if on_gpus is not None:
+        good += [check(chorusrun, on_gpus, *case) for case in WITH_GPUS]
+    return 0 if all(good) else 1
+
+
+sys.exit(main(*sys.argv[1:]))

@@ -87,7 +87,8 @@ with tempfile.TemporaryDirectory() as folder:
     refused(f"--pe is 3, but {record} has no record of PE 3; it has 3 of 3 PEs", "record", "--pe", "3", record)
     refused("--last is \"0\"; expected a number of calls from 1", "record", "--last", "0", record)
     refused(f"cannot write {folder}/none/x: No such file", "record", "--perfetto", f"{folder}/none/x", record)
-    refused("--pe, --last, --json, --perfetto and --summary are options of record", "algorithms", "--json")
+    refused("--pe, --last, --perfetto and --summary are options of record", "algorithms", "--summary")
+    refused("--json is an option of links and record", "algorithms", "--json")
     refused(f"cannot read {bad}: No such file or directory; expected what chorusrun --record wrote", "record", bad)
     for content, message in (
             (b"", f"{bad} has no record of calls; expected a file of chorusrun --record, of this version"),

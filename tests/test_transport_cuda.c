@@ -214,7 +214,8 @@ static void expect_way(const struct side *s, uint32_t pe, struct ch_link_way exp
 static void tell_ways(struct ch_boot *boot)
 {
     static const struct ch_link_way near = {"near", "peer access (NVLink)", "cuda"};
-    static const struct ch_link_way far = {"far", "CHORUS_NODES pretends another host", "tcp"};
+    static const struct ch_link_way far = {"far", "CHORUS_NODES pretends another host",
+                                           "staged"};
     const uint32_t half = boot->n / 2;
     struct side s;
 
@@ -224,7 +225,7 @@ static void tell_ways(struct ch_boot *boot)
         if (pe / half == boot->me / half)
             expect_way(&s, pe, near, "memory of its GPU");
         else
-            expect_way(&s, pe, far, "tcp: ");
+            expect_way(&s, pe, far, "staged over tcp: ");
     }
     side_close(&s);
 }

@@ -26,7 +26,7 @@ enum {
     KEY_MACHINE,
     KEY_GPU,
     KEY_CORES,
-    KEY_RECORD, /* from here on: of record */
+    KEY_RECORD, /* from here on: of record; KEY_JSON also of links */
     KEY_PE = KEY_RECORD,
     KEY_LAST,
     KEY_JSON,
@@ -53,7 +53,7 @@ static const struct argp_option options[] = {
     {"cores", KEY_CORES, "CORES", 0, "explain: own if each PE has a core, or shared (as on this machine)", 0},
     {"pe", KEY_PE, "PES", 0, "record: list the calls of these PEs, such as 0,2; may be repeated (all)", 0},
     {"last", KEY_LAST, "N", 0, "record: list the last N calls of each PE (all that it has)", 0},
-    {"json", KEY_JSON, NULL, 0, "record: print JSON", 0},
+    {"json", KEY_JSON, NULL, 0, "links, record: print JSON", 0},
     {"perfetto", KEY_PERFETTO, "FILE", 0, "record: write a timeline for Perfetto (Chrome's JSON trace format) instead of the list", 0},
     {"summary", KEY_SUMMARY, NULL, 0, "record: do not list calls", 0},
     {0},
@@ -80,11 +80,11 @@ static chorus_status (*const command_runs[])(const struct info_args *args) = {
 
 enum { COMMANDS = sizeof(command_names) / sizeof(command_names[0]) };
 
-/* Options of record. */
+/* Options of record, and of links. */
 static error_t parse_record(int key, char *text, struct info_args *args,
                             struct argp_state *state)
 {
-    args->has_record_option = true;
+    args->has_record_option |= key != KEY_JSON;
     switch (key) {
     case KEY_PE:
         if (args->n_shown == INFO_SHOWN_MAX)
@@ -200,7 +200,9 @@ static int run(const struct info_args *args)
         return fail(why.text);
     }
     if (args->has_record_option && command_runs[i] != info_record)
-        return fail("--pe, --last, --json, --perfetto and --summary are options of record");
+        return fail("--pe, --last, --perfetto and --summary are options of record");
+    if (args->is_json && command_runs[i] != info_record && command_runs[i] != info_links)
+        return fail("--json is an option of links and record");
     status = command_runs[i](args);
     if (status == CHORUS_OK) return EXIT_SUCCESS;
     (void)fflush(stdout); /* the output of explain precedes the message of its failure */

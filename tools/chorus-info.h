@@ -21,7 +21,8 @@ struct info_args {
     const char *shown[INFO_SHOWN_MAX]; /* values of --pe */
     uint32_t n_shown;
     const char *last, *trace; /* --last, --perfetto */
-    bool is_json, is_summary, has_record_option;
+    bool is_json;             /* also of links */
+    bool is_summary, has_record_option;
 };
 
 /* Each command prints to standard output. A code other than CHORUS_OK comes with a message. */
