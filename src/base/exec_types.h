@@ -28,6 +28,12 @@ struct ch_lanes {
  */
 enum ch_sense { CH_DATA, CH_ENTRY, CH_CREDIT };
 
+/* The contexts of operations on links, each an ordering domain. Algorithms wait for their
+ * messages themselves, and a quiet of the program need not wait for them. */
+#define CH_CTX_DEFAULT 0u
+#define CH_CTX_ALGORITHMS 1u
+#define CH_CTX_PROGRAM 2u /* the first context that a program creates */
+
 /* A packet (LL): 8 data bytes and a flag, stored such that a reader that sees the flag also
  * sees the data. 16-byte aligned. */
 struct ch_packet {

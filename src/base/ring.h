@@ -27,6 +27,18 @@
  *
  * Requests for one peer are carried out in the order of their tickets, and the tickets of lanes
  * that synchronise are in the order of their posts, since all add to one word.
+ *
+ * A lane that waits for the host posts a request with a completion word and a value, and waits
+ * for at least this value in the word, which is in pinned memory. Lanes that have no word of
+ * their own share those of the ring (ch_ring_call). Call number k, which is taken by an atomic
+ * addition as tickets are, has word k % words and value k / words + 1. The lane posts only
+ * after the word has the value before, that is, after the host has completed the call that used
+ * the word last. The values of a word therefore grow one by one in the order in which the host
+ * stores them, and a lane never takes the completion of another call for its own. Nothing is
+ * returned or reset: the lane of the earlier call may still poll the word, and any later value
+ * ends its wait, too. A call whose request was posted is completed by the host even if the wait
+ * of its lane has failed. One that posts no request marks the ring as broken, since no later
+ * call could use its word.
  */
 #ifndef CH_RING_H
 #define CH_RING_H
@@ -43,16 +55,23 @@
  * PUT_INLINE: the same with up to CH_RING_INLINE_BYTES that are in the request. WORD: the
  * peer's word `there` becomes `value`, after all earlier requests for that peer. PUT_SIGNAL:
  * PUT, then the peer's word `word` becomes `value`. FLUSH: this PE's completion word `word`
- * becomes `value` when the sources of all earlier requests for the peer may change. An address
- * in the peer's memory is the peer's own.
+ * becomes `value` when the sources of all earlier requests for the peer may change. GET: store
+ * `bytes` at `there`, in the memory of the peer, at `source`, in that of this PE. QUIET: as
+ * FLUSH, when all earlier requests for the peer have taken effect, and the data of gets is
+ * stored. FLUSH and QUIET may be for CH_RING_ALL_PES. An address in the peer's memory is the
+ * peer's own. Earlier requests are those of the same context; other contexts are not ordered.
  */
 enum ch_ring_op {
     CH_RING_PUT = 1,
     CH_RING_PUT_INLINE,
     CH_RING_WORD,
     CH_RING_PUT_SIGNAL,
-    CH_RING_FLUSH
+    CH_RING_FLUSH,
+    CH_RING_GET,
+    CH_RING_QUIET
 };
+
+#define CH_RING_ALL_PES UINT32_MAX
 
 #define CH_RING_INLINE_BYTES 32u
 
@@ -67,9 +86,15 @@ struct ch_request {
 };
 
 /* Of a request: bits 0 to 7 the op, 8 to 15 the bytes of inline data, 16 whether the producer
- * waited for a credit, 32 to 63 the peer. The other bits are 0. */
+ * waited for a credit, 17 whether `value` is added to the word of a WORD or PUT_SIGNAL instead
+ * of replacing it, 24 to 31 the context (exec_types.h), 32 to 63 the peer. The other bits are
+ * 0.
+ */
 #define CH_REQUEST_WAITED (UINT64_C(1) << 16)
+#define CH_REQUEST_ADDS (UINT64_C(1) << 17)
+#define CH_REQUEST_CTX(ctx) ((uint64_t)(ctx) << 24)
 
+/* In context 0, unless CH_REQUEST_CTX is added. */
 CH_FN uint64_t ch_request_head(enum ch_ring_op op, uint32_t pe, uint32_t inline_bytes)
 {
     return (uint64_t)op | (uint64_t)inline_bytes << 8 | (uint64_t)pe << 32;
@@ -83,6 +108,11 @@ CH_FN enum ch_ring_op ch_request_op(const struct ch_request *r)
 CH_FN uint32_t ch_request_inline_bytes(const struct ch_request *r)
 {
     return (uint32_t)(r->head >> 8 & 0xff);
+}
+
+CH_FN uint32_t ch_request_ctx(const struct ch_request *r)
+{
+    return (uint32_t)(r->head >> 24 & 0xff);
 }
 
 CH_FN uint32_t ch_request_pe(const struct ch_request *r)
@@ -101,6 +131,7 @@ struct ch_ring_shared {
     uint64_t ticket; /* the next one */
     uint64_t seen;   /* a value that `freed` had */
     uint64_t broken; /* the failure because of which a ticket has no request; CHORUS_OK: none */
+    uint64_t calls;  /* the number of the next ch_ring_call */
 };
 
 /* The ring as producers know it, with addresses of the GPU. Slots and words begin as zero.
@@ -111,6 +142,8 @@ struct ch_ring {
     const uint64_t *freed;      /* likewise */
     struct ch_ring_shared *shared;
     uint32_t capacity_log2; /* there are 2^capacity_log2 slots */
+    uint32_t words_log2;    /* and 2^words_log2 completion words, for ch_ring_call */
+    uint64_t *words;        /* in pinned memory */
 };
 
 /* The ring as the consumer knows it, with addresses of the host. Another thread of the host may
@@ -146,6 +179,12 @@ CH_FN chorus_status ch_ring_failure(const struct ch_ring *ring)
     return (chorus_status)(int64_t)ch_relaxed_load(&ring->shared->broken);
 }
 
+/* Mark the ring as broken: a ticket or a call has no request. */
+CH_FN void ch_ring_break(const struct ch_ring *ring, chorus_status why)
+{
+    ch_relaxed_store(&ring->shared->broken, (uint64_t)(int64_t)why);
+}
+
 /* Is there a credit for `ticket` if the consumer has freed that many? The difference is right
  * even if tickets wrap around, since the consumer cannot be past a ticket without a request. */
 CH_FN int ch_ring_has_credit(const struct ch_ring *ring, uint64_t ticket, uint64_t freed)
@@ -176,7 +215,7 @@ CH_FN chorus_status ch_ring_await_credit(const struct ch_ring *ring,
     if (st == CHORUS_OK)
         ch_relaxed_store(&ring->shared->seen, freed);
     else
-        ch_relaxed_store(&ring->shared->broken, (uint64_t)(int64_t)st);
+        ch_ring_break(ring, st);
     return st;
 }
 
@@ -190,9 +229,15 @@ CH_FN void ch_ring_store_half(uint64_t (*quad)[2], uint32_t phase, uint64_t a, u
     ch_quad_store(quad[1], b >> 32 | c << 32, c >> 32 | high);
 }
 
+/* Does the host read or store memory of this PE for such a request, besides words? */
+CH_FN int ch_ring_has_data(enum ch_ring_op op)
+{
+    return op == CH_RING_PUT || op == CH_RING_PUT_SIGNAL || op == CH_RING_GET;
+}
+
 /* Post a request. Its sources were stored by this lane, or by lanes that have synchronised with
- * it since. The fence comes before the ticket, because the consumer waits for all who have one.
- */
+ * it since, as were earlier accesses to where a get stores. The fence comes before the ticket,
+ * because the consumer waits for all who have one. */
 CH_FN chorus_status ch_ring_post(const struct ch_ring *ring,
                                  const struct ch_wait_policy *policy,
                                  const struct ch_request *request)
@@ -205,7 +250,7 @@ CH_FN chorus_status ch_ring_post(const struct ch_ring *ring,
     int waited = 0;
 
     if (st != CHORUS_OK) return st;
-    if (op == CH_RING_PUT || op == CH_RING_PUT_SIGNAL) ch_release_fence();
+    if (ch_ring_has_data(op)) ch_release_fence();
     ticket = ch_ticket_take(&ring->shared->ticket);
     if (!ch_ring_has_credit(ring, ticket, ch_relaxed_load(&ring->shared->seen))) {
         st = ch_ring_await_credit(ring, policy, ticket, &waited);
@@ -250,6 +295,28 @@ CH_FN chorus_status ch_ring_flush(const struct ch_ring *ring,
     const chorus_status st = ch_ring_post(ring, policy, &request);
 
     return st == CHORUS_OK ? ch_ring_wait(ring, policy, word, value) : st;
+}
+
+/* Post a FLUSH or QUIET with a completion word of the ring, and wait for it. Any lane, at any
+ * time; its members `word` and `value` are set here. */
+CH_FN chorus_status ch_ring_call(const struct ch_ring *ring,
+                                 const struct ch_wait_policy *policy,
+                                 const struct ch_request *request)
+{
+    const uint64_t number = ch_ticket_take(&ring->shared->calls);
+    uint64_t *const word = &ring->words[number & ((UINT64_C(1) << ring->words_log2) - 1)];
+    const uint64_t before = number >> ring->words_log2;
+    struct ch_request posted = *request;
+    chorus_status st;
+
+    posted.word = (uint64_t)(uintptr_t)word;
+    posted.value = before + 1;
+    /* Until the call that used the word last is complete. */
+    st = ch_ring_wait(ring, policy, word, before);
+    if (st == CHORUS_OK) st = ch_ring_post(ring, policy, &posted);
+    if (st == CHORUS_OK) return ch_ring_wait(ring, policy, word, posted.value);
+    ch_ring_break(ring, st);
+    return st;
 }
 
 /* --- the consumer --------------------------------------------------------------------------

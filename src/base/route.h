@@ -31,6 +31,12 @@ CH_FN struct ch_wait_policy ch_route_policy(const struct ch_route *route)
     return policy;
 }
 
+/* The head of a request of an algorithm. */
+CH_FN uint64_t ch_route_head(const struct ch_route *route, enum ch_ring_op op)
+{
+    return ch_request_head(op, route->pe, 0) | CH_REQUEST_CTX(CH_CTX_ALGORITHMS);
+}
+
 /* Post; a failure breaks the ring, so that the flush or the waits of the call fail. */
 CH_FN void ch_route_post(const struct ch_route *route, const struct ch_request *request)
 {
@@ -42,12 +48,8 @@ CH_FN void ch_route_post(const struct ch_route *route, const struct ch_request *
 CH_FN void ch_link_post(struct ch_link *link, void *there, const void *src, size_t bytes)
 {
     const struct ch_route *route = ch_route_of(link);
-    const struct ch_request request = {ch_request_head(CH_RING_PUT, route->pe, 0),
-                                       (uint64_t)there,
-                                       (uint64_t)src,
-                                       bytes,
-                                       0,
-                                       0};
+    const struct ch_request request = {
+        ch_route_head(route, CH_RING_PUT), (uint64_t)there, (uint64_t)src, bytes, 0, 0};
 
     ch_route_post(route, &request);
 }
@@ -58,7 +60,7 @@ CH_FN void ch_link_post_word(struct ch_link *link, uint64_t *there, uint64_t val
 {
     const struct ch_route *route = ch_route_of(link);
     const struct ch_request request = {
-        ch_request_head(CH_RING_WORD, route->pe, 0), (uint64_t)there, 0, 0, 0, value};
+        ch_route_head(route, CH_RING_WORD), (uint64_t)there, 0, 0, 0, value};
 
     if (sense == CH_DATA) ch_release_fence();
     ch_route_post(route, &request);
@@ -68,7 +70,7 @@ CH_FN void ch_link_post_signal(struct ch_link *link, void *there, const void *sr
                                uint64_t *word, uint64_t value, enum ch_sense sense)
 {
     const struct ch_route *route = ch_route_of(link);
-    const struct ch_request request = {ch_request_head(CH_RING_PUT_SIGNAL, route->pe, 0),
+    const struct ch_request request = {ch_route_head(route, CH_RING_PUT_SIGNAL),
                                        (uint64_t)there,
                                        (uint64_t)src,
                                        bytes,

@@ -76,12 +76,6 @@ enum {
 };
 #define CH_LINK_ALL UINT32_MAX /* all peers */
 
-#define CH_CTX_DEFAULT 0u
-#define CH_CTX_ALGORITHMS                                                                \
-    1u                    /* they wait for their messages themselves, and a quiet of the \
-                             program need not wait for them */
-#define CH_CTX_PROGRAM 2u /* the first context that a program creates */
-
 /* Returns the counter that a context uses in a network which counts operations in flight with
  * `counts` counters. The first two contexts share theirs with no other. */
 static inline uint32_t ch_link_counter_of(uint32_t ctx, uint32_t counts)

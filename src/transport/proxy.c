@@ -8,17 +8,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Requests that the ring holds, and flushes that can be under way: each CTA of a call has one
- * at a time, and the calls of a team follow each other. */
+/* Requests that the ring holds, its completion words, and flushes and quiets that can be under
+ * way: each CTA of a call has one at a time, as has each kernel of one thread for a call of the
+ * program on a stream, and the calls of a team follow each other. */
 #define RING_LOG2 10u
-enum { FLUSHES_MAX = 1024 };
+#define WORDS_LOG2 8u
+enum { CALLS_MAX = 1024 };
+
+_Static_assert(CH_RING_ALL_PES == CH_LINK_ALL, "the network takes the number of a request");
 
 /* The thread polls for this long after a call was queued or a request came. */
 #define BUSY_NS (20 * CH_NS_PER_MS)
 
-/* A flush that is under way. */
-struct flush {
-    uint32_t pe;
+/* A flush or a quiet that is under way. */
+struct call {
+    ch_is_over_fn is_over;
+    uint32_t ctx, pe;
     uint64_t *word;
     uint64_t value;
 };
@@ -26,42 +31,46 @@ struct flush {
 struct ch_proxy {
     struct ch_heap *heap; /* borrowed, as is network */
     struct ch_network *network;
-    void *pinned; /* owned: the slots, then `freed` */
+    void *pinned; /* owned: the slots, the completion words, `freed` */
     void *shared; /* owned: a struct ch_ring_shared, in memory of the GPU */
     struct ch_ring ring;
     struct ch_ring_consumer consumer;
-    struct flush flushes[FLUSHES_MAX]; /* [n_flushes] */
-    uint32_t n_flushes;
+    struct call calls[CALLS_MAX]; /* [n_calls] */
+    uint32_t n_calls;
     bool is_serving;     /* a thread that waits for room in a queue has released the lock */
     uint64_t busy_until; /* by ch_clock_ns; atomic */
 };
 
-static size_t slots_bytes(void)
-{
-    return sizeof(struct ch_ring_slot) << RING_LOG2;
-}
+/* Pinned memory of a ring. */
+struct pinned {
+    struct ch_ring_slot slots[1u << RING_LOG2];
+    uint64_t words[1u << WORDS_LOG2];
+    uint64_t freed;
+};
 
 chorus_status ch_proxy_open(struct ch_heap *heap, struct ch_network *network,
                             struct ch_proxy **proxy_out)
 {
     struct ch_proxy *proxy = calloc(1, sizeof(*proxy));
+    struct pinned *pinned;
     chorus_status st;
 
     if (proxy == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a ring of requests");
     proxy->heap = heap;
     proxy->network = network;
-    st = ch_heap_pool_alloc(heap, slots_bytes() + sizeof(uint64_t), &proxy->pinned);
+    st = ch_heap_pool_alloc(heap, sizeof(*pinned), &proxy->pinned);
     if (st == CHORUS_OK)
         st = ch_heap_sync_alloc(heap, sizeof(struct ch_ring_shared), &proxy->shared);
     if (st != CHORUS_OK) {
         ch_proxy_close(proxy);
         return st;
     }
-    proxy->consumer.slots = proxy->pinned;
-    proxy->consumer.freed = (uint64_t *)(void *)((char *)proxy->pinned + slots_bytes());
+    pinned = proxy->pinned;
+    proxy->consumer.slots = pinned->slots;
+    proxy->consumer.freed = &pinned->freed;
     proxy->consumer.capacity_log2 = RING_LOG2;
-    proxy->ring = (struct ch_ring){proxy->consumer.slots, proxy->consumer.freed, proxy->shared,
-                                   RING_LOG2};
+    proxy->ring = (struct ch_ring){pinned->slots, &pinned->freed, proxy->shared,
+                                   RING_LOG2,     WORDS_LOG2,     pinned->words};
     *proxy_out = proxy;
     return CHORUS_OK;
 }
@@ -89,22 +98,21 @@ void ch_proxy_expect(struct ch_proxy *proxy)
     __atomic_store_n(&proxy->busy_until, ch_clock_ns() + BUSY_NS, __ATOMIC_RELAXED);
 }
 
-/* Store the word of each flush whose sources were read. Returns whether there was one. */
-static bool complete_flushes(struct ch_proxy *proxy)
+/* Store the word of each flush and quiet that is over. Returns whether there was one. */
+static bool complete_calls(struct ch_proxy *proxy)
 {
-    const struct ch_network *network = proxy->network;
-    const uint32_t n = proxy->n_flushes;
+    const uint32_t n = proxy->n_calls;
 
-    proxy->n_flushes = 0;
+    proxy->n_calls = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const struct flush *flush = &proxy->flushes[i];
+        const struct call *call = &proxy->calls[i];
 
-        if (network->ops->is_sent(network->ep, CH_CTX_ALGORITHMS, flush->pe))
-            ch_ring_complete(flush->word, flush->value);
+        if (call->is_over(proxy->network->ep, call->ctx, call->pe))
+            ch_ring_complete(call->word, call->value);
         else
-            proxy->flushes[proxy->n_flushes++] = *flush;
+            proxy->calls[proxy->n_calls++] = *call;
     }
-    return proxy->n_flushes != n;
+    return proxy->n_calls != n;
 }
 
 static void *at(uint64_t address)
@@ -121,30 +129,47 @@ static void put_signal(const struct ch_network *network, const struct ch_request
         .source = has_data ? at(r->source) : NULL,
         .bytes = has_data ? r->bytes : 0,
         .word = at(has_data ? r->word : r->there),
-        .op = CH_AMO_SET,
+        .op = (r->head & CH_REQUEST_ADDS) != 0 ? CH_AMO_ADD : CH_AMO_SET,
         .value = r->value,
     };
 
-    (void)network->ops->put_signal(network->ep, CH_CTX_ALGORITHMS, ch_request_pe(r), &put);
+    (void)network->ops->put_signal(network->ep, ch_request_ctx(r), ch_request_pe(r), &put);
+}
+
+/* List a flush or a quiet, for complete_calls. */
+static void add_call(struct ch_proxy *proxy, const struct ch_request *r)
+{
+    const struct ch_link_ops *ops = proxy->network->ops;
+
+    proxy->calls[proxy->n_calls++] = (struct call){
+        .is_over = ch_request_op(r) == CH_RING_QUIET ? ops->is_done : ops->is_sent,
+        .ctx = ch_request_ctx(r),
+        .pe = ch_request_pe(r),
+        .word = at(r->word),
+        .value = r->value,
+    };
 }
 
 /* Carry out a request. Failures of links are kept by the network, and end the waits. */
 static void carry_out(struct ch_proxy *proxy, const struct ch_request *r)
 {
     const struct ch_network *network = proxy->network;
-    const uint32_t pe = ch_request_pe(r);
+    const uint32_t ctx = ch_request_ctx(r), pe = ch_request_pe(r);
 
     switch (ch_request_op(r)) {
     case CH_RING_PUT:
-        (void)network->ops->put(network->ep, CH_CTX_ALGORITHMS, pe, at(r->there), at(r->source),
-                                r->bytes);
+        (void)network->ops->put(network->ep, ctx, pe, at(r->there), at(r->source), r->bytes);
+        break;
+    case CH_RING_GET:
+        (void)network->ops->get(network->ep, ctx, pe, at(r->source), at(r->there), r->bytes);
         break;
     case CH_RING_WORD:
     case CH_RING_PUT_SIGNAL:
         put_signal(network, r);
         break;
     case CH_RING_FLUSH:
-        proxy->flushes[proxy->n_flushes++] = (struct flush){pe, at(r->word), r->value};
+    case CH_RING_QUIET:
+        add_call(proxy, r);
         break;
     case CH_RING_PUT_INLINE: /* no kernel posts one so far */
         break;
@@ -169,11 +194,11 @@ bool ch_proxy_serve(struct ch_proxy *proxy)
 
     if (proxy->is_serving) return false;
     proxy->is_serving = true;
-    while (proxy->n_flushes < FLUSHES_MAX && ch_ring_take(&proxy->consumer, &request)) {
+    while (proxy->n_calls < CALLS_MAX && ch_ring_take(&proxy->consumer, &request)) {
         carry_out(proxy, &request);
         has_served = true;
     }
-    if (complete_flushes(proxy)) has_served = true;
+    if (complete_calls(proxy)) has_served = true;
     proxy->is_serving = false;
     if (has_served) ch_proxy_expect(proxy);
     return has_served;

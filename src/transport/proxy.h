@@ -23,7 +23,7 @@ void ch_proxy_close(struct ch_proxy *proxy); /* null is a no-op */
 /* The ring, as kernels know it. */
 const struct ch_ring *ch_proxy_ring(const struct ch_proxy *proxy);
 
-/* Carry out the requests that are there, and complete flushes whose sources were read. The
+/* Carry out the requests that are there, and complete the flushes and quiets that are over. The
  * caller holds the network's lock. Returns whether there was anything to do. */
 bool ch_proxy_serve(struct ch_proxy *proxy);
 

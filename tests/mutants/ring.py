@@ -37,6 +37,7 @@ REQUEST = "gets another request|gets a request that nobody posts"
 REUSED = "stores slot .* again"
 DEADLOCK = "nobody can go on"
 RACE = "not knowing whether PE"
+BACK = "in the completion words .* where there was"
 
 MUTANTS = [
     Mutant("phases compared as if they did not wrap around", "(uint32_t)(hi[q] >> 32) != phase",
@@ -58,13 +59,25 @@ MUTANTS = [
     Mutant("the release of a completion word made relaxed", "ch_word_store(word, value, CH_DATA);",
            "ch_sim_word_store(word, value, CH_DATA, CH_SIM_RELAXED);", RACE),
     Mutant("a request before its data, since there is no fence",
-           "if (op == CH_RING_PUT || op == CH_RING_PUT_SIGNAL) ch_release_fence();", "", RACE),
+           "if (ch_ring_has_data(op)) ch_release_fence();", "", RACE),
     Mutant("a request with a signal before its data, since there is no fence", " || op == CH_RING_PUT_SIGNAL", "", RACE),
+    Mutant("a get that may store before what its lane read there, since there is no fence", " || op == CH_RING_GET", "", RACE),
     Mutant("a request dropped while the ring is full",
            "st = ch_ring_await_credit(ring, policy, ticket, &waited);\n        if (st != CHORUS_OK) return st;",
            "return CHORUS_OK;", REQUEST + "|" + DEADLOCK),
     Mutant("a completion word stored by the host before the link is flushed",
-           "(void)ch_link_flush(sim_link(plan.ctas, ch_request_pe(r)));", "", RACE, MACHINE),
+           "sim_link_sent(sim_link(plan.ctas, ch_request_pe(r)));", "", RACE, MACHINE),
+    Mutant("a quiet completed when the sources were read", "(void)ch_link_flush(sim_link(plan.ctas, i));",
+           "sim_link_sent(sim_link(plan.ctas, i));", RACE, MACHINE),
+    Mutant("a get completed before its data is there, as the host does not wait", "await_effects(ch_request_pe(r));", "",
+           RACE, MACHINE),
+    Mutant("a quiet of all PEs that leaves one out", "i < hi; i++", "i < (hi - lo > 1 ? hi - 1 : hi); i++", RACE, MACHINE),
+    Mutant("a completion word used again before its last call is complete",
+           "st = ch_ring_wait(ring, policy, word, before);", "st = CHORUS_OK;", BACK + "|" + RACE + "|" + DEADLOCK),
+    Mutant("all calls that share a word have one value", "const uint64_t before = number >> ring->words_log2;",
+           "const uint64_t before = 0;", RACE + "|is wrong after a quiet"),
+    Mutant("a call does not wait for its completion word",
+           "return ch_ring_wait(ring, policy, word, posted.value);", "return st;", RACE),
     Mutant("a flush does not wait for its completion word",
            "return st == CHORUS_OK ? ch_ring_wait(ring, policy, word, value) : st;", "return st;", RACE),
     Mutant("a slot reused one ticket early", "ticket - freed < UINT64_C(1)", "ticket - freed <= UINT64_C(1)", REUSED),

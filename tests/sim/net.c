@@ -8,6 +8,9 @@
  * fiber, after the puts before it, and so carries them. On a weak link it carries only what the
  * poster knew when it was posted.
  *
+ * A link that is slow reads the source of a put, and stores what it read later. A get is a copy
+ * from the peer's memory, in the order of the link.
+ *
  * An atomic travels like a word. At the peer, a fiber that stands for the thread that makes
  * progress there does it, with the peer's CPU, and in any order towards those of other links;
  * the link goes on once it has the answer. A device that did it would read, and then store.
@@ -23,9 +26,9 @@
 #define LINKS_MAX (1u << 17)
 
 struct op {
-    enum { PUT, WORD, ADD } kind;
-    void *at; /* in the peer's memory */
-    const void *src;
+    enum { PUT, WORD, ADD, GET } kind;
+    void *at;        /* in the peer's memory; of a get, in this PE's */
+    const void *src; /* of a get, in the peer's memory */
     size_t bytes;
     uint64_t value;
     enum ch_sense sense;
@@ -38,8 +41,9 @@ struct op {
 struct link {
     struct sim_fiber *fiber; /* null: nothing was posted yet */
     uint32_t from, to;
-    uint64_t posted, done;
+    uint64_t posted, sent, done;
     const uint32_t *clock; /* the fiber's, after the last that it did */
+    const uint32_t *read;  /* likewise, after the last source that it read */
     struct {
         void *slot, *dst;
         size_t bytes;                 /* 0: none is posted */
@@ -162,6 +166,26 @@ static void *place_of(struct link *link, const struct op *op)
     return op->at;
 }
 
+/* The sources of this operation and of those before it were read. */
+static void end_sending(struct link *link)
+{
+    link->read = sim_release(sim.now);
+    link->sent++;
+    sim_wake(&link->sent);
+    sim_yield();
+}
+
+/* A slow link copies what a put names through memory of its own. */
+static void put_slowly(struct link *link, const struct op *op, void *at)
+{
+    unsigned char through[SIM_BLOCK_BYTES];
+
+    if (op->bytes > sizeof(through)) abort(); /* no plan has such puts */
+    ch_sim_copy(through, op->src, op->bytes);
+    end_sending(link);
+    ch_sim_copy(at, through, op->bytes);
+}
+
 static void do_op(struct link *link, const struct op *op)
 {
     void *at;
@@ -174,7 +198,10 @@ static void do_op(struct link *link, const struct op *op)
     self->cost.depth = op->depth;
     sim_yield();
     at = place_of(link, op);
-    if (op->kind == PUT)
+    if (sim.setup.is_slow && op->kind != PUT) end_sending(link);
+    if (sim.setup.is_slow && op->kind == PUT)
+        put_slowly(link, op, at);
+    else if (op->kind == PUT || op->kind == GET)
         ch_sim_copy(at, op->src, op->bytes);
     else if (op->kind == WORD)
         sim_word_store(op->at, op->value, op->sense, sim.setup.is_weak ? op->clock : NULL);
@@ -277,6 +304,22 @@ void ch_link_post_signal(struct ch_link *head, void *there, const void *src, siz
     ch_link_post_word(head, word, value, sense);
 }
 
+void sim_link_get(struct ch_link *head, void *dst, const void *there, size_t bytes)
+{
+    struct link *const link = (struct link *)head;
+    struct op *op;
+
+    sim_yield();
+    op = post(link);
+    check_place(link, there);
+    op->kind = GET;
+    op->at = dst;
+    op->src = there;
+    op->bytes = bytes;
+    sim_wake(&link->posted);
+    sim_yield();
+}
+
 void sim_link_add(struct ch_link *head, uint64_t *word, uint64_t value, uint64_t *before_out)
 {
     struct link *const link = (struct link *)head;
@@ -303,6 +346,16 @@ chorus_status ch_link_flush(struct ch_link *head)
         sim_sleep(&link->done, posted);
     if (link->clock != NULL) sim_join(sim.now, link->clock);
     return CHORUS_OK;
+}
+
+void sim_link_sent(struct ch_link *head)
+{
+    struct link *const link = (struct link *)head;
+    const uint64_t posted = link->posted;
+
+    while (link->sent < posted)
+        sim_sleep(&link->sent, posted);
+    if (link->read != NULL) sim_join(sim.now, link->read);
 }
 
 static struct link *link_back(const struct ch_link *head)

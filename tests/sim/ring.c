@@ -16,7 +16,7 @@
 #include <string.h>
 
 #define BATCH_MAX 4u
-#define FLUSHES_MAX 64u
+#define CALLS_MAX 64u
 
 static struct ring_plan plan;
 static struct ch_ring ring;
@@ -28,9 +28,9 @@ struct ring_counts ring_counts;
 static struct {
     struct ch_ring_consumer ring;
     uint32_t taken;
-    uint32_t done[RING_PRODUCERS_MAX];      /* the actions of each producer that are done */
-    struct ch_request flushes[FLUSHES_MAX]; /* not complete yet */
-    uint32_t n_flushes;
+    uint32_t done[RING_PRODUCERS_MAX];  /* the actions of each producer that are done */
+    struct ch_request calls[CALLS_MAX]; /* flushes and quiets that are not complete yet */
+    uint32_t n_calls;
 } host;
 
 static uint64_t *word_at(char *memory)
@@ -49,6 +49,8 @@ static void describe(uint32_t pe, size_t offset, char *text, size_t text_bytes)
         (void)snprintf(text, text_bytes, "what lane %zu has + %zu",
                        (offset - RING_OWN) / RING_OWN_BYTES,
                        (offset - RING_OWN) % RING_OWN_BYTES);
+    else if (offset >= RING_WORDS)
+        (void)snprintf(text, text_bytes, "the completion words + %zu", offset - RING_WORDS);
     else if (offset >= RING_TOGETHER)
         (void)snprintf(text, text_bytes, "the lanes' source + %zu", offset - RING_TOGETHER);
     else if (offset < RING_FREED)
@@ -70,13 +72,27 @@ static void fill(const struct ring_action *a)
     ch_copy(a->memory + a->lo, bytes, a->hi - a->lo, alone);
 }
 
+static void check(const struct ring_action *a)
+{
+    unsigned char got[RING_MESSAGE_BYTES];
+
+    ch_copy(got, a->memory + a->lo, a->hi - a->lo, alone);
+    for (uint32_t i = a->lo; i < a->hi; i++)
+        if (got[i - a->lo] != ring_byte(a->message, i))
+            sim_fail("byte %u of message %u is wrong after a quiet", i, a->message);
+}
+
 static void post(const struct ch_request *r)
 {
-    const chorus_status st = ch_request_op(r) == CH_RING_FLUSH
-                                 ? ch_ring_flush(&ring, &policy, ch_request_pe(r),
-                                                 (uint64_t *)(uintptr_t)r->word, r->value)
-                                 : ch_ring_post(&ring, &policy, r);
+    chorus_status st;
 
+    if (ch_request_op(r) == CH_RING_QUIET)
+        st = ch_ring_call(&ring, &policy, r);
+    else if (ch_request_op(r) == CH_RING_FLUSH)
+        st = ch_ring_flush(&ring, &policy, ch_request_pe(r), (uint64_t *)(uintptr_t)r->word,
+                           r->value);
+    else
+        st = ch_ring_post(&ring, &policy, r);
     if (st != CHORUS_OK) sim_fail("a post returned an error");
 }
 
@@ -93,6 +109,8 @@ static void produce(uint32_t cta, uint32_t lane)
             fill(a);
         else if (a->kind == RING_MEET)
             ch_lanes_sync(g);
+        else if (a->kind == RING_CHECK)
+            check(a);
         else
             post(&a->request);
     }
@@ -105,16 +123,26 @@ static void produce(uint32_t cta, uint32_t lane)
  * `bytes` long; RING_PRODUCERS_MAX if it is in none. */
 static uint32_t producer_of(const struct ch_request *r)
 {
-    const bool is_flush = ch_request_op(r) == CH_RING_FLUSH;
+    const bool is_flush = ch_request_op(r) == CH_RING_FLUSH,
+               is_call = is_flush || ch_request_op(r) == CH_RING_QUIET;
     const uint64_t address = is_flush ? r->word : r->there;
     const uint64_t pe = (address - (uintptr_t)sim_memory(0)) / RING_PE_BYTES;
     const uint64_t at = (address - (uintptr_t)sim_memory(0)) % RING_PE_BYTES;
 
-    if (is_flush && pe < plan.ctas && at >= RING_OWN)
+    if (is_call && pe < plan.ctas && at >= RING_OWN)
         return (uint32_t)(pe * plan.width + (at - RING_OWN) / RING_OWN_BYTES);
-    if (!is_flush && pe > plan.ctas && pe <= plan.ctas + plan.peers)
+    if (!is_call && pe > plan.ctas && pe <= plan.ctas + plan.peers)
         return (uint32_t)(at / RING_STREAM_BYTES);
     return RING_PRODUCERS_MAX;
+}
+
+/* The ring chooses the word of a quiet, and its value. */
+static bool is_same(const struct ch_request *found, const struct ch_request *planned)
+{
+    struct ch_request comparable = *found;
+
+    if (ch_request_op(found) == CH_RING_QUIET) comparable.word = comparable.value = 0;
+    return memcmp(&comparable, planned, sizeof(comparable)) == 0;
 }
 
 static void expect(const struct ch_request *r)
@@ -130,22 +158,43 @@ static void expect(const struct ch_request *r)
     at = host.done[producer];
     while (at < p->n_actions && p->actions[at].kind != RING_POST)
         at++;
-    if (at == p->n_actions || memcmp(r, &p->actions[at].request, sizeof(*r)) != 0)
+    if (at == p->n_actions || !is_same(r, &p->actions[at].request))
         sim_fail("the consumer gets another request than producer %u posts next, head %llx",
                  producer, (unsigned long long)r->head);
     host.done[producer] = at + 1;
 }
 
-static void complete_flushes(void)
+/* All operations to these PEs have taken effect, and what gets have read is stored. */
+static void await_effects(uint32_t pe)
 {
-    for (uint32_t i = 0; i < host.n_flushes; i++) {
-        const struct ch_request *r = &host.flushes[i];
+    const uint32_t lo = pe == CH_RING_ALL_PES ? plan.ctas + 1 : pe,
+                   hi = pe == CH_RING_ALL_PES ? plan.ctas + 1 + plan.peers : pe + 1;
 
-        (void)ch_link_flush(sim_link(plan.ctas, ch_request_pe(r)));
+    for (uint32_t i = lo; i < hi; i++)
+        (void)ch_link_flush(sim_link(plan.ctas, i));
+}
+
+static void complete_calls(void)
+{
+    for (uint32_t i = 0; i < host.n_calls; i++) {
+        const struct ch_request *r = &host.calls[i];
+
+        if (ch_request_op(r) == CH_RING_QUIET) {
+            await_effects(ch_request_pe(r));
+            ring_counts.quieted++;
+        } else {
+            sim_link_sent(sim_link(plan.ctas, ch_request_pe(r)));
+            ring_counts.flushed++;
+        }
         ch_ring_complete((uint64_t *)(uintptr_t)r->word, r->value);
-        ring_counts.flushed++;
     }
-    host.n_flushes = 0;
+    host.n_calls = 0;
+}
+
+static void add_call(const struct ch_request *r)
+{
+    host.calls[host.n_calls++] = *r;
+    if (host.n_calls == CALLS_MAX) complete_calls();
 }
 
 /* A link reads inline data from a copy, which is not used again. */
@@ -159,7 +208,8 @@ static const void *copy_of_inline(const struct ch_request *r, uint32_t number)
 
 static void carry_out(const struct ch_request *r, uint32_t number)
 {
-    struct ch_link *const link = sim_link(plan.ctas, ch_request_pe(r));
+    const bool is_for_all = ch_request_pe(r) == CH_RING_ALL_PES;
+    struct ch_link *const link = is_for_all ? NULL : sim_link(plan.ctas, ch_request_pe(r));
     void *const there = (void *)(uintptr_t)r->there;
 
     switch (ch_request_op(r)) {
@@ -176,9 +226,12 @@ static void carry_out(const struct ch_request *r, uint32_t number)
         ch_link_post_signal(link, there, (const void *)(uintptr_t)r->source, r->bytes,
                             (uint64_t *)(uintptr_t)r->word, r->value, CH_DATA);
         break;
+    case CH_RING_GET:
+        sim_link_get(link, (void *)(uintptr_t)r->source, there, r->bytes);
+        break;
     case CH_RING_FLUSH:
-        host.flushes[host.n_flushes++] = *r;
-        if (host.n_flushes == FLUSHES_MAX) complete_flushes();
+    case CH_RING_QUIET:
+        add_call(r);
     }
     host.ring.carried_out++;
 }
@@ -216,7 +269,7 @@ static uint32_t take_batch(void)
     return n;
 }
 
-/* Flushes stay open while there are requests, as on networks that are slow. */
+/* Flushes and quiets stay open while there are requests, as on networks that are slow. */
 static void consume(void)
 {
     struct ch_wait w;
@@ -225,10 +278,10 @@ static void consume(void)
     open_ring();
     while (host.taken < plan.requests) {
         if (take_batch() != 0) continue;
-        complete_flushes();
+        complete_calls();
         if (take_batch() == 0) (void)ch_wait_slow(&policy, &w);
     }
-    complete_flushes();
+    complete_calls();
     if (host.ring.next - plan.start != plan.requests || host.ring.carried_out != plan.requests)
         sim_fail("the consumer has counted %llu requests of %u",
                  (unsigned long long)host.ring.carried_out, plan.requests);
@@ -284,11 +337,14 @@ const char *ring_run(uint64_t seed)
     setup.width = plan.width;
     setup.host = plan.host;
     setup.is_weak = plan.is_weak;
+    setup.is_slow = true;
     sim_open(&setup);
     ring_plan_fill(&plan);
     ring.slots = (struct ch_ring_slot *)(void *)(sim_memory(0) + RING_SLOTS);
     ring.freed = word_at(sim_memory(0) + RING_FREED);
     ring.shared = (struct ch_ring_shared *)(void *)(sim_memory(0) + RING_SHARED);
     ring.capacity_log2 = plan.capacity_log2;
+    ring.words_log2 = plan.words_log2;
+    ring.words = word_at(sim_memory(0) + RING_WORDS);
     return sim_run(run_lane) ? NULL : sim_message();
 }

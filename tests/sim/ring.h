@@ -7,7 +7,7 @@
 
 /* What happened in all runs so far. */
 struct ring_counts {
-    uint64_t posted, waited, flushed;
+    uint64_t posted, waited, flushed, quieted;
 };
 extern struct ring_counts ring_counts;
 

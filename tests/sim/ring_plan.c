@@ -5,6 +5,10 @@
  * A producer has two sources of its own. Before it fills one again, it flushes the peers to
  * which it has posted the source, so a ring or a host that completes a flush too early makes it
  * overwrite what is still read.
+ *
+ * A quiet is followed by a look at the last message that the producer has put to each of its
+ * peers, directly in their memory: the producer must know that it is there. A get is of such a
+ * message, and is followed by a quiet.
  */
 #include "sim/ring_plan.h"
 
@@ -53,6 +57,7 @@ void ring_plan_shape(struct ring_plan *plan, uint64_t seed)
     plan->peers = 1 + draw(RING_PEERS_MAX);
     plan->width = 2 + draw(RING_LANES_MAX - 1);
     plan->capacity_log2 = 1 + draw(3);
+    plan->words_log2 = draw(2);
     plan->is_weak = draw(2) != 0;
     for (uint32_t i = 0; i < plan->peers; i++)
         plan->host[plan->ctas + 1 + i] = 1 + i;
@@ -92,7 +97,7 @@ static struct ring_action *add(uint32_t producer)
 {
     struct ring_producer *p = &making.plan->producers[producer];
 
-    if (p->n_actions == RING_ACTIONS_MAX) abort(); /* 6 turns have at most 84 */
+    if (p->n_actions == RING_ACTIONS_MAX) abort(); /* 6 turns have at most 150 */
     return &p->actions[p->n_actions++];
 }
 
@@ -100,6 +105,15 @@ static void add_fill(uint32_t producer, char *memory, uint32_t lo, uint32_t hi)
 {
     *add(producer) = (struct ring_action){
         .kind = RING_FILL, .memory = memory, .message = making.messages, .lo = lo, .hi = hi};
+}
+
+/* Bytes [0, bytes) of the message are at `memory`. */
+static void add_check(uint32_t producer, const struct ring_message *m, const char *memory)
+{
+    *add(producer) = (struct ring_action){.kind = RING_CHECK,
+                                          .memory = (char *)(uintptr_t)memory,
+                                          .message = m->message,
+                                          .hi = m->bytes};
 }
 
 static void add_post(uint32_t producer, const struct ch_request *request)
@@ -118,6 +132,49 @@ static void add_flush(uint32_t producer, uint32_t peer)
     add_post(producer, &request);
     for (uint32_t i = 0; i < SOURCES; i++)
         making.unflushed[producer][i] &= ~(1u << peer);
+}
+
+static struct ring_message *last_message(uint32_t producer, uint32_t peer)
+{
+    struct ring_stream *s = &making.plan->streams[producer][peer];
+
+    return s->n_messages == 0 ? NULL : &s->messages[s->n_messages - 1];
+}
+
+/* Of a peer or, sometimes, of all. */
+static void add_quiet(uint32_t producer, uint32_t peer)
+{
+    const bool is_for_all = draw(3) == 0;
+    const struct ch_request request = {
+        .head =
+            ch_request_head(CH_RING_QUIET, is_for_all ? CH_RING_ALL_PES : pe_of_peer(peer), 0),
+        .there = (uint64_t)(uintptr_t)own_memory(producer)};
+
+    add_post(producer, &request);
+    for (uint32_t i = 0; i < making.plan->peers; i++) {
+        const struct ring_message *m = last_message(producer, i);
+
+        if (i != peer && !is_for_all) continue;
+        for (uint32_t source = 0; source < SOURCES; source++)
+            making.unflushed[producer][source] &= ~(1u << i);
+        if (m != NULL) add_check(producer, m, m->there);
+    }
+}
+
+/* Get the last message that was put to a peer, whose put is over. */
+static void add_get(uint32_t producer, uint32_t peer)
+{
+    const struct ring_message *m = last_message(producer, peer);
+    char *const memory = own_memory(producer) + RING_OWN_GET;
+    const struct ch_request request = {.head =
+                                           ch_request_head(CH_RING_GET, pe_of_peer(peer), 0),
+                                       .there = (uint64_t)(uintptr_t)m->there,
+                                       .source = (uint64_t)(uintptr_t)memory,
+                                       .bytes = m->bytes};
+
+    add_post(producer, &request);
+    add_quiet(producer, peer);
+    add_check(producer, m, memory);
 }
 
 /* The next message, `bytes` long, and a request that puts it, inline or from a source. */
@@ -190,7 +247,7 @@ static void add_turn(uint32_t producer)
 {
     const uint32_t peer = draw(making.plan->peers);
 
-    switch (draw(4)) {
+    switch (draw(5)) {
     case 0:
         add_put(producer, peer, CH_RING_PUT);
         add_word(producer, peer);
@@ -201,6 +258,12 @@ static void add_turn(uint32_t producer)
         break;
     case 2:
         add_put(producer, peer, CH_RING_PUT_SIGNAL);
+        break;
+    case 3:
+        add_put(producer, peer, CH_RING_PUT_SIGNAL);
+        add_quiet(producer, peer);
+        add_get(producer, peer);
+        if (draw(2) == 0) add_get(producer, peer);
         break;
     default:
         add_inline(producer, peer);

@@ -20,15 +20,16 @@
 #define RING_LANES_MAX 4u
 #define RING_PRODUCERS_MAX (RING_CTAS_MAX * RING_LANES_MAX)
 #define RING_PEERS_MAX 2u
-#define RING_ACTIONS_MAX 96u
+#define RING_ACTIONS_MAX 160u
 #define RING_MESSAGES_MAX 32u
 #define RING_MESSAGE_BYTES 64u
 
 /* What a producer does next. */
 struct ring_action {
-    enum { RING_FILL, RING_MEET, RING_POST } kind;
-    struct ch_request request; /* RING_POST; FLUSH waits for its completion, too */
-    /* RING_FILL: bytes [lo, hi) of the message that is put from `memory`. */
+    enum { RING_FILL, RING_MEET, RING_POST, RING_CHECK } kind;
+    struct ch_request request; /* RING_POST; FLUSH and QUIET wait for their completion, too */
+    /* RING_FILL: bytes [lo, hi) of the message that is put from `memory`. RING_CHECK: they are
+     * there. */
     char *memory;
     uint32_t message, lo, hi;
 };
@@ -53,7 +54,7 @@ struct ring_stream {
 
 struct ring_plan {
     uint32_t ctas, peers, width; /* lanes of each PE */
-    uint32_t capacity_log2;
+    uint32_t capacity_log2, words_log2;
     uint64_t start;                                    /* the first ticket */
     uint32_t requests;                                 /* of all producers */
     uint32_t host[RING_CTAS_MAX + 1 + RING_PEERS_MAX]; /* of each PE */
@@ -78,9 +79,11 @@ enum {
     RING_SHARED = 576,
     RING_READY = 640,
     RING_TOGETHER = 704,
+    RING_WORDS = 768,
     RING_OWN = 1024,
     RING_OWN_BYTES = 256,
     RING_OWN_SOURCE = 64, /* behind the completion word */
+    RING_OWN_GET = 192,   /* where gets store, behind the sources */
     /* Of the host: copies of inline data. */
     RING_STAGE_BYTES = 64,
     /* Of a peer: streams, each with its word and the messages. */

@@ -34,8 +34,9 @@ struct sim_setup {
     size_t pe_bytes; /* shared memory of each PE */
     uint64_t seed;   /* everything the adversary does follows from it */
     const uint32_t
-        *host;         /* [n]: PEs of different hosts are not mapped; null: all of one host */
-    bool is_weak;      /* a word may be there before the puts before it */
+        *host;    /* [n]: PEs of different hosts are not mapped; null: all of one host */
+    bool is_weak; /* a word may be there before the puts before it */
+    bool is_slow; /* links read sources, and store what they read later, see sim_link_sent */
     uint32_t contexts; /* links between two PEs, which order nothing among them; 0: one */
     enum sim_atomics atomics;
     /* Write what lies at `offset` of a PE's memory, for messages. */
@@ -72,6 +73,12 @@ void sim_link_add(struct ch_link *link, uint64_t *word, uint64_t value, uint64_t
 /* ch_link_post_word, also where words may overtake puts: without the flush that a network that
  * is weak in this way makes before it. */
 void sim_link_word(struct ch_link *link, uint64_t *there, uint64_t value, enum ch_sense sense);
+
+/* Copy from the peer's memory to that of the link's PE, at any time before a flush ends. */
+void sim_link_get(struct ch_link *link, void *dst, const void *there, size_t bytes);
+/* If links are slow: wait until the sources of all posts were read. A flush also waits until
+ * what was posted has taken effect. */
+void sim_link_sent(struct ch_link *link);
 
 /* All lanes of this PE meet. */
 void sim_meet(void);
