@@ -2,6 +2,7 @@
 #include "device_fake.h"
 
 #include "transport/amo.h"
+#include "transport/post.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -431,4 +432,17 @@ chorus_status ch_amo_launch(const struct ch_device *device, void *stream,
         *request->fetched =
             __atomic_fetch_add((uint64_t *)request->word, request->value, __ATOMIC_SEQ_CST);
     return CHORUS_OK;
+}
+
+chorus_status ch_post_load(const struct ch_device *device)
+{
+    (void)device;
+    return CHORUS_OK;
+}
+
+chorus_status ch_post_launch(const struct ch_device *device, void *stream,
+                             const struct ch_post *post)
+{
+    (void)device, (void)stream, (void)post;
+    return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "not in the fake");
 }

@@ -15,6 +15,10 @@ CH_MUST_CHECK chorus_status ch_collective(struct ch_call *call);
 CH_MUST_CHECK chorus_status ch_stream_check(struct ch_context *context, const char *function,
                                             const struct chorus_stream *stream);
 
+/* Before a barrier on a stream of a GPU: queue a quiet of what earlier work of the stream has
+ * put to PEs that are not near; what it has put to near ones is complete. */
+CH_MUST_CHECK chorus_status ch_stream_quiet(const char *function, chorus_stream_t stream);
+
 /* Returns `ctas`, but at most the number of CTAs of a call that run at the same time on the GPU
  * of each PE. Hosts have no such limit. */
 static inline uint32_t ch_limit_ctas(const struct ch_context *context, uint32_t ctas)

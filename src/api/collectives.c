@@ -203,9 +203,16 @@ int chorusx_sync_all_on_stream(chorus_stream_t stream)
     return run_call_on(__func__, barrier_call(CHORUS_TEAM_WORLD), stream);
 }
 
+/* As quiet_default_ctx, before a barrier on a stream: also what was queued there before. */
+static int quiet_before(const char *function, chorus_stream_t stream)
+{
+    CH_TRY(quiet_default_ctx(function));
+    return ch_stream_quiet(function, stream);
+}
+
 int chorusx_barrier_on_stream(chorus_team_t team, chorus_stream_t stream)
 {
-    const int status = quiet_default_ctx(__func__);
+    const int status = quiet_before(__func__, stream);
 
     return status == CHORUS_OK ? run_call_on(__func__, barrier_call(team), stream)
                                : ch_handle_status(__func__, status);
@@ -213,7 +220,7 @@ int chorusx_barrier_on_stream(chorus_team_t team, chorus_stream_t stream)
 
 int chorusx_barrier_all_on_stream(chorus_stream_t stream)
 {
-    const int status = quiet_default_ctx(__func__);
+    const int status = quiet_before(__func__, stream);
 
     return status == CHORUS_OK ? run_call_on(__func__, barrier_call(CHORUS_TEAM_WORLD), stream)
                                : ch_handle_status(__func__, status);

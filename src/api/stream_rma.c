@@ -2,18 +2,16 @@
 /*
  * stream_rma.c: puts, gets and signals that are queued on a stream. On a host, the stream's
  * thread executes them as the blocking calls do. On a GPU, the front end and the copy engines
- * execute them.
+ * execute them; for peers that are not near, a kernel of one thread has the host do it.
  */
 #include "api/coll.h"
 #include "api/rma.h"
 #include "device/device.h"
 #include "transport/amo.h"
 
-enum what { PUT, GET, PUT_SIGNAL, SIGNAL, QUIET };
-
 /* A checked call. */
 struct op {
-    enum what what;
+    enum ch_stream_what what;
     const char *function;
     struct ch_context *context;
     void *dest;
@@ -57,15 +55,15 @@ static chorus_status run_op(const void *task)
     struct ch_context *c = op->context;
 
     switch (op->what) {
-    case PUT:
+    case CH_STREAM_PUT:
         return ch_links_put(c->links, CH_CTX_DEFAULT, op->dest, op->source, op->bytes, op->pe);
-    case GET:
+    case CH_STREAM_GET:
         return ch_links_get(c->links, CH_CTX_DEFAULT, op->dest, op->source, op->bytes, op->pe);
-    case PUT_SIGNAL:
+    case CH_STREAM_PUT_SIGNAL:
         return put_signal(op);
-    case SIGNAL:
+    case CH_STREAM_SIGNAL:
         return signal_peer(op);
-    case QUIET:
+    case CH_STREAM_QUIET:
         return ch_links_quiet(c->links, CH_CTX_DEFAULT, CH_LINK_ALL);
     }
     return CHORUS_OK;
@@ -91,26 +89,54 @@ static chorus_status queue_signal_on_gpu(const struct ch_device *device, const s
     return ch_device_put_store(device, stream, peer_address(op, op->word), op->value);
 }
 
+/* Queue a checked call to a peer that is not near, or a quiet of all these. */
+static chorus_status queue_far(const struct op *op, void *stream)
+{
+    const struct ch_stream_op far = {
+        .what = op->what,
+        .pe = op->pe,
+        .dest = op->dest,
+        .source = op->source,
+        .bytes = op->bytes,
+        .word = op->word,
+        .value = op->value,
+        .adds = amo_of_signal_op(op->how) == CH_AMO_ADD,
+        .limit = ch_gpu_wait_limit(op->context->gpu),
+    };
+
+    return ch_links_queue(op->context->links, stream, &far);
+}
+
+/* Is this for a kernel that posts to the ring? */
+static bool is_far(const struct op *op)
+{
+    struct ch_links *links = op->context->links;
+
+    return op->what == CH_STREAM_QUIET ? ch_links_ring(links) != NULL
+                                       : ch_links_network_link(links, op->pe) != NULL;
+}
+
 /* Queue a checked call on a stream of a GPU. Work there begins when all earlier work is
- * complete, so a quiet does nothing. */
+ * complete, so a quiet of near peers does nothing. */
 static chorus_status queue_on_gpu(const struct op *op, void *stream)
 {
     const struct ch_device *device = ch_heap_device(op->context->heap);
 
     CH_TRY(ch_error_prefix_if_failed(op->function, ch_device_check_legacy(device, stream)));
+    if (is_far(op)) return queue_far(op, stream);
     switch (op->what) {
-    case PUT_SIGNAL:
-    case PUT:
+    case CH_STREAM_PUT_SIGNAL:
+    case CH_STREAM_PUT:
         if (op->bytes != 0)
             CH_TRY(ch_device_put_copy(device, stream, peer_address(op, op->dest), op->source,
                                       op->bytes));
-        return op->what == PUT ? CHORUS_OK : queue_signal_on_gpu(device, op, stream);
-    case GET:
+        return op->what == CH_STREAM_PUT ? CHORUS_OK : queue_signal_on_gpu(device, op, stream);
+    case CH_STREAM_GET:
         return ch_device_put_copy(device, stream, op->dest, peer_address(op, op->source),
                                   op->bytes);
-    case SIGNAL:
+    case CH_STREAM_SIGNAL:
         return queue_signal_on_gpu(device, op, stream);
-    case QUIET:
+    case CH_STREAM_QUIET:
         break;
     }
     return CHORUS_OK;
@@ -155,9 +181,9 @@ static chorus_status check_and_queue_op(struct op op, const char *name, const vo
     op.context = target.context;
     op.bytes = target.bytes;
     op.pe = target.pe;
-    if (op.what == PUT_SIGNAL) CH_TRY(check_signal_word(&op));
-    if (op.what == PUT_SIGNAL) CH_TRY(check_signal_op(&op));
-    return op.bytes != 0 || op.what == PUT_SIGNAL ? queue_op(&op, stream) : CHORUS_OK;
+    if (op.what == CH_STREAM_PUT_SIGNAL) CH_TRY(check_signal_word(&op));
+    if (op.what == CH_STREAM_PUT_SIGNAL) CH_TRY(check_signal_op(&op));
+    return op.bytes != 0 || op.what == CH_STREAM_PUT_SIGNAL ? queue_op(&op, stream) : CHORUS_OK;
 }
 
 /* Queue a put or get on the stream; returns a code after reporting a failure. */
@@ -177,41 +203,44 @@ static int queue_move(struct op op, const char *name, const void *symmetric, siz
 int chorusx_putmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
                              chorus_stream_t stream)
 {
-    return queue_move(MOVE(PUT, .pe = 0), "dest", dest, bytes, 1, pe, stream);
+    return queue_move(MOVE(CH_STREAM_PUT, .pe = 0), "dest", dest, bytes, 1, pe, stream);
 }
 
 int chorusx_getmem_on_stream(void *dest, const void *source, size_t bytes, int pe,
                              chorus_stream_t stream)
 {
-    return queue_move(MOVE(GET, .pe = 0), "source", source, bytes, 1, pe, stream);
+    return queue_move(MOVE(CH_STREAM_GET, .pe = 0), "source", source, bytes, 1, pe, stream);
 }
 
 int chorusx_putmem_signal_on_stream(void *dest, const void *source, size_t bytes,
                                     uint64_t *sig_addr, uint64_t signal, int sig_op, int pe,
                                     chorus_stream_t stream)
 {
-    return queue_move(MOVE(PUT_SIGNAL, .word = sig_addr, .value = signal, .how = sig_op),
-                      "dest", dest, bytes, 1, pe, stream);
+    return queue_move(
+        MOVE(CH_STREAM_PUT_SIGNAL, .word = sig_addr, .value = signal, .how = sig_op), "dest",
+        dest, bytes, 1, pe, stream);
 }
 
 #define DEFINE_TYPED(NAME, T, kind)                                                            \
     int chorusx_##NAME##_put_on_stream(T *dest, const T *source, size_t nelems, int pe,        \
                                        chorus_stream_t stream)                                 \
     {                                                                                          \
-        return queue_move(MOVE(PUT, .pe = 0), "dest", dest, nelems, sizeof(T), pe, stream);    \
+        return queue_move(MOVE(CH_STREAM_PUT, .pe = 0), "dest", dest, nelems, sizeof(T), pe,   \
+                          stream);                                                             \
     }                                                                                          \
     int chorusx_##NAME##_get_on_stream(T *dest, const T *source, size_t nelems, int pe,        \
                                        chorus_stream_t stream)                                 \
     {                                                                                          \
-        return queue_move(MOVE(GET, .pe = 0), "source", source, nelems, sizeof(T), pe,         \
-                          stream);                                                             \
+        return queue_move(MOVE(CH_STREAM_GET, .pe = 0), "source", source, nelems, sizeof(T),   \
+                          pe, stream);                                                         \
     }                                                                                          \
     int chorusx_##NAME##_put_signal_on_stream(T *dest, const T *source, size_t nelems,         \
                                               uint64_t *sig_addr, uint64_t signal, int sig_op, \
                                               int pe, chorus_stream_t stream)                  \
     {                                                                                          \
-        return queue_move(MOVE(PUT_SIGNAL, .word = sig_addr, .value = signal, .how = sig_op),  \
-                          "dest", dest, nelems, sizeof(T), pe, stream);                        \
+        return queue_move(                                                                     \
+            MOVE(CH_STREAM_PUT_SIGNAL, .word = sig_addr, .value = signal, .how = sig_op),      \
+            "dest", dest, nelems, sizeof(T), pe, stream);                                      \
     }
 CHORUS_RMA_TYPES(DEFINE_TYPED)
 
@@ -219,7 +248,8 @@ CHORUS_RMA_TYPES(DEFINE_TYPED)
 static chorus_status queue_signal(const char *function, uint64_t *sig_addr, uint64_t signal,
                                   int sig_op, int pe, chorus_stream_t stream)
 {
-    struct op op = {.what = SIGNAL, .function = function, .word = sig_addr, .value = signal};
+    struct op op = {
+        .what = CH_STREAM_SIGNAL, .function = function, .word = sig_addr, .value = signal};
 
     CH_TRY(ch_context_require(function, &op.context));
     CH_TRY(ch_check_pe(op.context, function, pe));
@@ -239,10 +269,18 @@ int chorusx_signal_op_on_stream(uint64_t *sig_addr, uint64_t signal, int sig_op,
 
 static chorus_status queue_quiet(const char *function, chorus_stream_t stream)
 {
-    struct op op = {.what = QUIET, .function = function};
+    struct op op = {.what = CH_STREAM_QUIET, .function = function};
 
     CH_TRY(ch_context_require(function, &op.context));
     return queue_op(&op, stream);
+}
+
+chorus_status ch_stream_quiet(const char *function, chorus_stream_t stream)
+{
+    const struct ch_context *context = ch_context_get();
+
+    if (context == NULL || ch_links_ring(context->links) == NULL) return CHORUS_OK;
+    return queue_quiet(function, stream);
 }
 
 int chorusx_quiet_on_stream(chorus_stream_t stream)

@@ -128,11 +128,13 @@ struct ch_amo_request {
     uint64_t *fetched; /* [out] the old value; pinned host memory, or null */
 };
 
-/* In host memory: the first wait on a stream that ended otherwise. */
+/* In host memory: the first wait on a stream that ended otherwise, or the first operation there
+ * on a peer that is not near. */
 struct ch_wait_report {
     int status;       /* written last */
     uint32_t claimed; /* 1: set by the kernel that reports */
-    const void *word;
+    const void *word; /* of the wait; null: it was an operation */
+    uint32_t pe;      /* whose peer this is; UINT32_MAX: a quiet, of all PEs */
 };
 
 /* How waits end; the addresses are those for kernels. */

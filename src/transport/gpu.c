@@ -13,6 +13,7 @@
 #include "device/device.h"
 #include "heap/heap.h"
 #include "transport/amo.h"
+#include "transport/post.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -49,6 +50,7 @@ static chorus_status gpu_open(const struct ch_link_terms *terms, struct ch_endpo
     st = ch_device_pinned_alloc(ep->device, sizeof(*ep->fetched), &pinned);
     ep->fetched = pinned;
     if (st == CHORUS_OK) st = ch_amo_load(ep->device);
+    if (st == CHORUS_OK && ch_heap_has_pool(ep->heap)) st = ch_post_load(ep->device);
     if (st != CHORUS_OK) {
         gpu_close(ep);
         return st;

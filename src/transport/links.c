@@ -393,7 +393,9 @@ struct ch_link *ch_links_network_link(struct ch_links *links, uint32_t pe)
 
 const struct ch_ring *ch_links_ring(const struct ch_links *links)
 {
-    return ch_proxy_ring(links->network->proxy);
+    const struct ch_network *network = links->network;
+
+    return network == NULL || network->proxy == NULL ? NULL : ch_proxy_ring(network->proxy);
 }
 
 void ch_links_expect_posts(struct ch_links *links)

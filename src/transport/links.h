@@ -104,8 +104,8 @@ void ch_links_disconnect(struct ch_links *links);
 /* Disconnect, and free the links. Null is a no-op; not collective. */
 void ch_links_close(struct ch_links *links);
 
-/* The ring by which kernels of this PE reach PEs of other hosts; only with a heap on GPUs that
- * has a pool. expect: a call was queued whose kernels post to it. */
+/* The ring by which kernels of this PE reach PEs of other hosts; null: there is none, as the
+ * heap is not on a GPU, or has no pool. expect: a call was queued whose kernels post to it. */
 const struct ch_ring *ch_links_ring(const struct ch_links *links);
 void ch_links_expect_posts(struct ch_links *links);
 
@@ -180,6 +180,35 @@ CH_MUST_CHECK chorus_status ch_links_fence(struct ch_links *links, uint32_t ctx)
 /* Wait until all operations that the context posted to a PE, or to CH_LINK_ALL, have taken
  * effect, and fetched values are stored. */
 CH_MUST_CHECK chorus_status ch_links_quiet(struct ch_links *links, uint32_t ctx, uint32_t pe);
+
+/* An operation of the program on a stream of a GPU, in the default context. Addresses called
+ * symmetric above are this PE's own here, too. */
+enum ch_stream_what {
+    CH_STREAM_PUT,
+    CH_STREAM_GET,
+    CH_STREAM_PUT_SIGNAL,
+    CH_STREAM_SIGNAL, /* as PUT_SIGNAL, without data */
+    CH_STREAM_QUIET   /* of operations to all PEs */
+};
+
+struct ch_stream_op {
+    enum ch_stream_what what;
+    uint32_t pe;
+    void *dest;
+    const void *source;
+    size_t bytes;
+    uint64_t *word;
+    uint64_t value;
+    bool adds; /* the value to the word, in place of setting it */
+    struct ch_wait_limit limit;
+};
+
+/* Queue an operation on a cudaStream_t, to a peer that is not mapped; if there is a ring. Later
+ * work of the stream runs when the source of a put may change, when the data of a get is
+ * stored, and when a quiet is over; host calls of quiet after that complete all of these. If
+ * one fails, later work runs all the same, and limit.report has the failure. */
+CH_MUST_CHECK chorus_status ch_links_queue(struct ch_links *links, void *stream,
+                                           const struct ch_stream_op *op);
 
 /* This PE's address of a peer's copy of a symmetric object; null: the peer is not mapped. */
 void *ch_links_peer_address(const struct ch_links *links, const void *symmetric, uint32_t pe);

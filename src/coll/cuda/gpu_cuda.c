@@ -6,6 +6,7 @@
 #include "team/table.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -265,6 +266,18 @@ chorus_status ch_gpu_stream_destroy(const struct ch_gpu *gpu, void *stream)
     return status;
 }
 
+/* Fail, as an operation on a stream for a peer that is not near was not completed. */
+static chorus_status fail_post(uint32_t pe, chorus_status status)
+{
+    char peers[32] = "PEs of other hosts";
+
+    if (pe != UINT32_MAX) (void)snprintf(peers, sizeof(peers), "PE %u", pe);
+    return CH_FAIL(status,
+                   "a put, get, signal or quiet on a stream, for %s, was not completed: %s; "
+                   "later work of the stream was executed as if it had been",
+                   peers, ch_status_text(status));
+}
+
 /* If a kernel that waited on a stream has reported a failure, take the report and fail with it;
  * else OK. */
 static chorus_status take_wait_report(const struct ch_gpu *gpu)
@@ -273,10 +286,12 @@ static chorus_status take_wait_report(const struct ch_gpu *gpu)
     const chorus_status status =
         (chorus_status)__atomic_load_n(&report->status, __ATOMIC_ACQUIRE);
     const void *word = report->word;
+    const uint32_t pe = report->pe;
 
     if (status == CHORUS_OK) return CHORUS_OK;
     report->status = CHORUS_OK;
     __atomic_store_n(&report->claimed, 0, __ATOMIC_RELEASE); /* for the next one */
+    if (word == NULL) return fail_post(pe, status);
     return CH_FAIL(status,
                    "a wait on a stream for the word at %p ended without it: %s; later work of "
                    "the stream was executed as if it had been met",

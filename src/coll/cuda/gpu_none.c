@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gpu_none.c: a build without CUDA. No heap is on a GPU, so these functions are never called;
- * nor are those of atomics there, for which transport/ has no other file then.
+ * nor are those of kernels of one thread, for which transport/ has no other file then.
  */
 #include "coll/cuda/gpu.h"
+
+#include "transport/post.h"
 
 static chorus_status fail_without_cuda(void)
 {
@@ -108,7 +110,20 @@ chorus_status ch_lines_try(struct ch_boot *boot, struct ch_heap *heap, uint64_t 
     return fail_without_cuda();
 }
 
-/* ---- atomics on GPU memory (transport/amo.h) ---- */
+/* ---- kernels of one thread (transport/amo.h, transport/post.h) ---- */
+
+chorus_status ch_post_load(const struct ch_device *device)
+{
+    (void)device;
+    return fail_without_cuda();
+}
+
+chorus_status ch_post_launch(const struct ch_device *device, void *stream,
+                             const struct ch_post *post)
+{
+    (void)device, (void)stream, (void)post;
+    return fail_without_cuda();
+}
 
 chorus_status ch_amo_load(const struct ch_device *device)
 {
