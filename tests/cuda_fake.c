@@ -459,6 +459,11 @@ static int is_loaded(const void *kernel)
     return 0;
 }
 
+void cuda_fake_expect_loaded(const void *kernel)
+{
+    if (!is_loaded(kernel)) count(&cuda_fake.not_loaded, 1);
+}
+
 static void report(const struct ch_kernel_args *a, enum ch_fault_kind kind, int status)
 {
     if (a->fault->claimed) return;
@@ -501,7 +506,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
 
     if (stream_of(stream)->device != current) return cudaErrorInvalidResourceHandle;
     if (cuda_fake_put(stream) != cudaSuccess) return cudaErrorStreamCaptureImplicit;
-    if (!is_loaded(kernel)) count(&cuda_fake.not_loaded, 1);
+    cuda_fake_expect_loaded(kernel);
     cuda_fake_note(FAKE_LAUNCH, stream, kernel);
     if (config->numAttrs > 0 && config->attrs[0].val.programmaticStreamSerializationAllowed)
         cuda_fake_note(FAKE_EARLY, stream, kernel);

@@ -66,6 +66,8 @@ struct cuda_fake {
     cudaStream_t broken_stream; /* whose work has failed; null: none */
     int fails_kernels;          /* every collective reports that PE 0 is late */
     int keeps_calls;            /* calls that are checked do not end */
+    void (*run_post)(const void *args); /* what the kernel of posts (transport/post.h) does;
+                                           null: nothing */
     int may_wait; /* waits on streams for words are accepted that are not met yet */
 
     /* What there is now; all zero in the end. */
@@ -108,6 +110,9 @@ void cuda_fake_work(cudaStream_t stream, unsigned ms);
 
 /* The kernel that was launched last runs again, as from a graph. */
 void cuda_fake_replay(void);
+
+/* A kernel is launched: note if it was not loaded before. */
+void cuda_fake_expect_loaded(const void *kernel);
 
 /* What waits for a stream of this device waits for the kernel that this thread launched. */
 cudaError_t cuda_fake_run_to_end(int device);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_fake_kernels.c: what objects with kernels call, by names that C has no use for. Of the
- * kernels that are launched that way one does something: where the trial of lines fails on a
- * device, on others it waits for it, as the true one would, until it is told to end.
+ * kernels that are launched that way two do something: where the trial of lines fails on a
+ * device, on others it waits for it, as the true one would, until it is told to end; and a test
+ * may run the kernel of posts.
  */
 #include "cuda_fake.h"
 
@@ -13,7 +14,7 @@
 
 enum { POLL_US = 100 };
 
-static const void *lines_kernel; /* as the host knows it */
+static const void *lines_kernel, *post_kernel; /* as the host knows them */
 static _Thread_local cudaError_t last_error;
 static _Thread_local const uint32_t *ends_when; /* the kernel that runs, if one does */
 
@@ -79,6 +80,7 @@ void fake_register_kernel(void **handle, const char *kernel, char *there, const 
 {
     (void)handle, (void)there;
     if (strcmp(name, "ch_k_lines") == 0) lines_kernel = kernel;
+    if (strcmp(name, "ch_k_post") == 0) post_kernel = kernel;
 }
 
 unsigned fake_push_launch(void)
@@ -103,6 +105,11 @@ cudaError_t fake_launch(cudaKernel_t handle, dim3 grid, dim3 block, void **args)
     int device = 0;
 
     (void)grid, (void)block;
+    if ((const void *)handle == post_kernel) {
+        cuda_fake_expect_loaded(post_kernel);
+        if (cuda_fake.run_post != NULL) cuda_fake.run_post(args[0]);
+        return cudaSuccess;
+    }
     if ((const void *)handle != lines_kernel || cuda_fake.bad_trial < 0) return cudaSuccess;
     (void)cudaGetDevice(&device);
     if (device == cuda_fake.bad_trial && !cuda_fake.is_trial_launched)

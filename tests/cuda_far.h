@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_far.h: what the two files of the test cuda_far share. */
+#ifndef CH_TEST_CUDA_FAR_H
+#define CH_TEST_CUDA_FAR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* What the kernels of posts do when they are launched. */
+struct far_kernels {
+    bool is_captured; /* nothing, as in a capture: far_replay runs the last one */
+    int fails;        /* report this failure, if not CHORUS_OK, and post nothing */
+    uint32_t n;       /* that were launched */
+};
+extern struct far_kernels far_kernels;
+
+/* The kernel of posts, on this thread, which waits as the kernel would. */
+void far_run(const void *args);
+/* Run the kernel that was launched last again, as from a graph; from any thread. Returns a
+ * chorus_status. */
+int far_replay(void);
+
+/* What the last kernel posted: the names of its ops, as "put, flush". */
+const char *far_ops(void);
+/* The number of all calls on the ring so far, by any kernel. */
+uint64_t far_calls(void);
+
+#endif /* CH_TEST_CUDA_FAR_H */

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda_far_kernel.c: runs the code of the kernel of posts on the host. */
+#include "cuda_far.h"
+
+#include "base/clock.h"
+#include "transport/post.h"
+
+#include <stdio.h>
+
+enum { SECONDS_MAX = 20 };
+
+struct far_kernels far_kernels;
+
+static struct ch_post last;
+
+static int run(const struct ch_post *post)
+{
+    struct ch_wait_policy policy;
+    struct ch_door door = {0};
+
+    ch_wait_policy_init(&policy, &door, 2, 2, SECONDS_MAX * CH_NS_PER_S);
+    return (int)ch_post_run(post, &policy);
+}
+
+static void report(const struct ch_post *post, int status)
+{
+    struct ch_wait_report *const report = post->limit.report;
+
+    report->claimed = 1;
+    report->word = NULL;
+    report->pe = ch_request_pe(&post->call);
+    report->status = status;
+}
+
+void far_run(const void *args)
+{
+    int status = far_kernels.fails;
+
+    last = *(const struct ch_post *)args;
+    far_kernels.n++;
+    if (far_kernels.is_captured) return;
+    if (status == CHORUS_OK) status = run(&last);
+    if (status != CHORUS_OK) report(&last, status);
+}
+
+int far_replay(void)
+{
+    return run(&last);
+}
+
+uint64_t far_calls(void)
+{
+    return __atomic_load_n(&last.ring.shared->calls, __ATOMIC_RELAXED);
+}
+
+static const char *name_of(const struct ch_request *r)
+{
+    static const char *const names[] = {
+        [CH_RING_PUT] = "put",     [CH_RING_PUT_INLINE] = "put inline",
+        [CH_RING_WORD] = "word",   [CH_RING_PUT_SIGNAL] = "put signal",
+        [CH_RING_FLUSH] = "flush", [CH_RING_GET] = "get",
+        [CH_RING_QUIET] = "quiet"};
+
+    return r->head == 0 ? "none" : names[ch_request_op(r)];
+}
+
+const char *far_ops(void)
+{
+    static char text[64];
+
+    (void)snprintf(text, sizeof(text), "%s%s, %s%s", name_of(&last.request),
+                   (last.request.head & CH_REQUEST_ADDS) != 0 ? " add" : "",
+                   name_of(&last.call),
+                   ch_request_pe(&last.call) == CH_RING_ALL_PES ? " all" : "");
+    return text;
+}

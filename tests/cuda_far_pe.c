@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuda_far_pe.c: one of two PEs on two hosts, as CHORUS_NODES makes them, with a heap on a GPU
+ * that is a fake: puts, gets, signals and quiet on streams.
+ *
+ * The kernel of posts runs on the host, on the thread that launches it, with the true ring,
+ * proxy and network. The memory of the fake is memory of the host, which the PEs attach as
+ * such, so that tcp serves it. Kernels of collectives do not run: allocation is the barrier.
+ */
+#include "api/context.h"
+#include "chorus/chorusx.h"
+#include "cuda_fake.h"
+#include "cuda_far.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BYTES = 300000, THREADS = 4, RUNS = 300, POISON = 0xee };
+
+static int n_failed;
+
+static void expect(bool holds, const char *what)
+{
+    if (holds) return;
+    n_failed++;
+    (void)fprintf(stderr, "PE %d: %s; %s\n", chorus_my_pe(), what, chorusx_last_error());
+}
+
+#define EXPECT(condition) expect(condition, #condition)
+
+static void expect_ops(const char *ops)
+{
+    if (strcmp(far_ops(), ops) == 0) return;
+    n_failed++;
+    (void)fprintf(stderr, "the kernel posts \"%s\"; expected \"%s\"\n", far_ops(), ops);
+}
+
+static void meet(void)
+{
+    chorus_free(chorus_malloc(64));
+}
+
+static int peer(void)
+{
+    return 1 - chorus_my_pe();
+}
+
+static cudaStream_t make_stream(void)
+{
+    cudaStream_t stream = NULL;
+
+    EXPECT(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+    return stream;
+}
+
+/* Symmetric memory that the network serves. */
+static void *make_object(size_t bytes)
+{
+    const struct ch_memory_part part = {
+        .bytes = bytes, .base = chorus_calloc(bytes, 1), .kind = CH_MEMORY_HOST, .dma_buf = -1};
+    uint64_t key = 0;
+
+    EXPECT(ch_links_attach(ch_context_get()->links, &part, &key) == CHORUS_OK);
+    meet();
+    return part.base;
+}
+
+static void end_object(void *object)
+{
+    meet();
+    ch_links_detach(ch_context_get()->links, object);
+    chorus_free(object);
+}
+
+static unsigned char pattern(int pe, size_t i, int round)
+{
+    return (unsigned char)(31 * pe + 7 * (int)i + 101 * round + (int)(i / 251));
+}
+
+static void fill(unsigned char *memory, int round)
+{
+    for (size_t i = 0; i < BYTES; i++)
+        memory[i] = pattern(chorus_my_pe(), i, round);
+}
+
+static bool is_from(const unsigned char *memory, int pe, int round)
+{
+    for (size_t i = 0; i < BYTES; i++)
+        if (memory[i] != pattern(pe, i, round)) return false;
+    return true;
+}
+
+/* --- each operation ----------------------------------------------------------------------- */
+/* After the kernel the source may change; after a quiet the data is there. */
+static void put_and_quiet(cudaStream_t stream)
+{
+    unsigned char *const dest = make_object(BYTES), *const source = malloc(BYTES);
+
+    memset(dest, POISON, BYTES);
+    meet();
+    fill(source, 1);
+    EXPECT(chorusx_putmem_on_stream(dest, source, BYTES, peer(), (void *)stream) == CHORUS_OK);
+    expect_ops("put, flush");
+    memset(source, POISON, BYTES);
+    EXPECT(chorusx_quiet_on_stream((void *)stream) == CHORUS_OK);
+    expect_ops("none, quiet all");
+    meet();
+    EXPECT(is_from(dest, peer(), 1));
+    free(source);
+    end_object(dest);
+}
+
+static void get(cudaStream_t stream)
+{
+    unsigned char *const source = make_object(BYTES), *const dest = malloc(BYTES);
+
+    fill(source, 2);
+    memset(dest, POISON, BYTES);
+    meet();
+    EXPECT(chorusx_getmem_on_stream(dest, source, BYTES, peer(), (void *)stream) == CHORUS_OK);
+    expect_ops("get, quiet");
+    EXPECT(is_from(dest, peer(), 2));
+    free(dest);
+    end_object(source);
+}
+
+/* Wait as a program does that polls. */
+static void await_word(uint64_t *word, uint64_t value)
+{
+    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
+        continue;
+}
+
+static void put_signals(cudaStream_t stream)
+{
+    unsigned char *const dest = make_object(BYTES), *const source = malloc(BYTES);
+    uint64_t *const words = make_object(64);
+
+    fill(source, 3);
+    EXPECT(chorusx_putmem_signal_on_stream(dest, source, BYTES, &words[0], 7, CHORUS_SIGNAL_SET,
+                                           peer(), (void *)stream) == CHORUS_OK);
+    expect_ops("put signal, flush");
+    await_word(&words[0], 7);
+    EXPECT(is_from(dest, peer(), 3));
+    for (int i = 0; i < 3; i++)
+        EXPECT(chorusx_putmem_signal_on_stream(dest, source, 0, &words[1], 5, CHORUS_SIGNAL_ADD,
+                                               peer(), (void *)stream) == CHORUS_OK);
+    expect_ops("put signal add, flush");
+    await_word(&words[1], 15);
+    end_object(words);
+    end_object(dest);
+    free(source);
+}
+
+/* A quiet of the host after the kernel completes a signal, too. */
+static void signals(cudaStream_t stream)
+{
+    uint64_t *const words = make_object(64);
+
+    EXPECT(chorusx_signal_op_on_stream(&words[0], 9, CHORUS_SIGNAL_SET, peer(),
+                                       (void *)stream) == CHORUS_OK);
+    expect_ops("word, flush");
+    for (int i = 0; i < 100; i++)
+        EXPECT(chorusx_signal_op_on_stream(&words[1], 3, CHORUS_SIGNAL_ADD, peer(),
+                                           (void *)stream) == CHORUS_OK);
+    expect_ops("word add, flush");
+    chorus_quiet();
+    meet();
+    EXPECT(words[0] == 9 && words[1] == 300);
+    end_object(words);
+}
+
+static void barriers_complete_puts(cudaStream_t stream)
+{
+    const uint32_t n = far_kernels.n;
+
+    EXPECT(chorusx_barrier_all_on_stream((void *)stream) == CHORUS_OK);
+    EXPECT(far_kernels.n == n + 1);
+    expect_ops("none, quiet all");
+    EXPECT(chorusx_sync_all_on_stream((void *)stream) == CHORUS_OK);
+    EXPECT(far_kernels.n == n + 1);
+    meet();
+}
+
+static void near_peers_need_no_kernel(cudaStream_t stream)
+{
+    const uint32_t n = far_kernels.n;
+    uint64_t *const words = make_object(64);
+    uint64_t seven = 7;
+
+    EXPECT(chorusx_putmem_on_stream(words, &seven, 8, chorus_my_pe(), (void *)stream) ==
+           CHORUS_OK);
+    EXPECT(chorusx_putmem_on_stream(words, &seven, 0, peer(), (void *)stream) == CHORUS_OK);
+    EXPECT(far_kernels.n == n && words[0] == 7);
+    end_object(words);
+}
+
+/* --- graphs ------------------------------------------------------------------------------- */
+/* The same arguments again, with fresh data. */
+static void replays(cudaStream_t stream)
+{
+    unsigned char *const source = make_object(BYTES), *const dest = malloc(BYTES);
+
+    far_kernels.is_captured = true;
+    EXPECT(chorusx_getmem_on_stream(dest, source, BYTES, peer(), (void *)stream) == CHORUS_OK);
+    far_kernels.is_captured = false;
+    for (int round = 10; round < 15; round++) {
+        fill(source, round);
+        memset(dest, POISON, BYTES);
+        meet();
+        EXPECT(far_replay() == CHORUS_OK);
+        EXPECT(is_from(dest, peer(), round));
+        meet();
+    }
+    free(dest);
+    end_object(source);
+}
+
+static void *replay_often(void *failed)
+{
+    for (int i = 0; i < RUNS; i++)
+        if (far_replay() != CHORUS_OK) *(bool *)failed = true;
+    return NULL;
+}
+
+/* One kernel, on several streams at the same time: each run takes a completion word of its
+ * own. There are more runs than words. */
+static void replays_at_once(cudaStream_t stream)
+{
+    uint64_t *const words = make_object(64);
+    bool has_failed[THREADS] = {false};
+    pthread_t threads[THREADS];
+    uint64_t calls;
+
+    far_kernels.is_captured = true;
+    EXPECT(chorusx_signal_op_on_stream(words, 1, CHORUS_SIGNAL_ADD, peer(), (void *)stream) ==
+           CHORUS_OK);
+    far_kernels.is_captured = false;
+    calls = far_calls();
+    for (int i = 0; i < THREADS; i++)
+        EXPECT(pthread_create(&threads[i], NULL, replay_often, &has_failed[i]) == 0);
+    for (int i = 0; i < THREADS; i++) {
+        EXPECT(pthread_join(threads[i], NULL) == 0);
+        EXPECT(!has_failed[i]);
+    }
+    EXPECT(far_calls() == calls + (uint64_t)THREADS * RUNS);
+    chorus_quiet();
+    meet();
+    EXPECT(words[0] == (uint64_t)THREADS * RUNS);
+    end_object(words);
+}
+
+/* --- failures ----------------------------------------------------------------------------- */
+static void expect_failure(cudaStream_t stream, const char *part)
+{
+    far_kernels.fails = CHORUS_OK;
+    EXPECT(chorusx_stream_synchronize((void *)stream) == CHORUS_ERR_TIMEOUT);
+    expect(strstr(chorusx_last_error(), part) != NULL, part);
+    EXPECT(chorusx_stream_synchronize((void *)stream) == CHORUS_OK);
+}
+
+static void failures_are_reported(cudaStream_t stream)
+{
+    uint64_t *const words = make_object(64);
+    uint64_t got;
+    char part[64];
+
+    far_kernels.fails = CHORUS_ERR_TIMEOUT;
+    EXPECT(chorusx_getmem_on_stream(&got, words, 8, peer(), (void *)stream) == CHORUS_OK);
+    (void)snprintf(part, sizeof(part), "on a stream, for PE %d, was not completed", peer());
+    expect_failure(stream, part);
+    far_kernels.fails = CHORUS_ERR_TIMEOUT;
+    EXPECT(chorusx_quiet_on_stream((void *)stream) == CHORUS_OK);
+    expect_failure(stream, "on a stream, for PEs of other hosts, was not completed");
+    end_object(words);
+}
+
+int main(void)
+{
+    cudaStream_t stream;
+
+    cuda_fake_reset();
+    cuda_fake.run_post = far_run;
+    if (chorus_init() != CHORUS_OK) {
+        (void)fprintf(stderr, "init: %s\n", chorusx_last_error());
+        return EXIT_FAILURE;
+    }
+    stream = make_stream();
+    put_and_quiet(stream);
+    get(stream);
+    put_signals(stream);
+    signals(stream);
+    barriers_complete_puts(stream);
+    near_peers_need_no_kernel(stream);
+    replays(stream);
+    replays_at_once(stream);
+    failures_are_reported(stream);
+    EXPECT(cuda_fake.not_loaded == 0);
+    EXPECT(cudaStreamDestroy(stream) == cudaSuccess);
+    chorus_finalize();
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
