@@ -13,13 +13,14 @@
 #define PRODUCERS 3u
 #define SOURCES 4u
 #define SOURCE_WORDS 8u
+#define WORDS_LOG2 1u
 
 struct scene {
     struct ch_door door;
     struct ch_wait_policy policy;
     struct ch_ring_slot slots[SLOTS_MAX];
     struct ch_ring_shared shared;
-    uint64_t freed;
+    uint64_t freed, words[1u << WORDS_LOG2];
     struct ch_ring ring;
     struct ch_ring_consumer consumer;
 };
@@ -33,6 +34,8 @@ static void open_scene(struct scene *s, uint32_t capacity_log2, uint64_t start,
     s->ring.slots = s->consumer.slots = s->slots;
     s->ring.freed = s->consumer.freed = &s->freed;
     s->ring.shared = &s->shared;
+    s->ring.words_log2 = WORDS_LOG2;
+    s->ring.words = s->words;
     s->ring.capacity_log2 = s->consumer.capacity_log2 = capacity_log2;
 }
 
@@ -115,11 +118,14 @@ END_TEST
 
 START_TEST(head__made__has_its_parts)
 {
-    const struct ch_request r = {.head = ch_request_head(CH_RING_PUT_INLINE, 0xfedcba98u, 32)};
+    const struct ch_request r = {.head = ch_request_head(CH_RING_PUT_INLINE, 0xfedcba98u, 32) |
+                                         CH_REQUEST_CTX(255) | CH_REQUEST_ADDS};
 
     ck_assert_int_eq(ch_request_op(&r), CH_RING_PUT_INLINE);
     ck_assert_uint_eq(ch_request_pe(&r), 0xfedcba98u);
     ck_assert_uint_eq(ch_request_inline_bytes(&r), 32);
+    ck_assert_uint_eq(ch_request_ctx(&r), 255);
+    ck_assert_uint_eq(r.head & (CH_REQUEST_ADDS | CH_REQUEST_WAITED), CH_REQUEST_ADDS);
 }
 END_TEST
 
@@ -241,6 +247,125 @@ START_TEST(ring__threads_post__all_requests_are_taken_once)
         ck_assert_int_eq(pthread_join(threads[i], &failed), 0);
         ck_assert_ptr_null(failed);
     }
+    expect_none(&s);
+}
+END_TEST
+
+/* --- calls, which share completion words -------------------------------------------------- */
+
+/* A thread that makes one call after another. */
+struct caller {
+    struct scene *scene;
+    uint32_t id;
+    uint64_t calls;
+    uint64_t completed; /* the consumer's, plain memory: its calls that were completed */
+};
+
+static struct ch_request quiet_of(uint32_t pe)
+{
+    return (struct ch_request){.head = ch_request_head(CH_RING_QUIET, pe, 0)};
+}
+
+static void *call_often(void *arg)
+{
+    struct caller *const c = arg;
+    const struct ch_request quiet = quiet_of(c->id);
+
+    for (uint64_t i = 0; i < c->calls; i++) {
+        if (ch_ring_call(&c->scene->ring, &c->scene->policy, &quiet) != CHORUS_OK) return c;
+        if (c->completed != i + 1) return c;
+    }
+    return NULL;
+}
+
+/* The call that was taken last is completed first. Two that are open have different words, and
+ * the values of a word grow one by one. */
+static void complete_in_reverse(struct scene *s, struct caller *callers,
+                                const struct ch_request *open, uint32_t n)
+{
+    for (uint32_t i = n; i-- > 0;) {
+        uint64_t *const word = (uint64_t *)(uintptr_t)open[i].word;
+
+        ck_assert(word >= s->words && word < s->words + (1u << WORDS_LOG2));
+        ck_assert_uint_eq(*word + 1, open[i].value);
+        callers[ch_request_pe(&open[i])].completed++;
+        ch_ring_complete(word, open[i].value);
+    }
+}
+
+START_TEST(call__threads_share_words__each_sees_its_own_completion)
+{
+    struct caller callers[PRODUCERS];
+    const uint64_t calls = (getenv("CHORUS_TEST_SMALL") != NULL ? 5000u : 100000u) / PRODUCERS;
+    struct ch_request open[PRODUCERS];
+    pthread_t threads[PRODUCERS];
+    struct ch_wait w = {0};
+    struct scene s;
+
+    open_scene(&s, 2, UINT64_C(0) - 16, 0);
+    for (uint32_t i = 0; i < PRODUCERS; i++) {
+        callers[i] = (struct caller){.scene = &s, .id = i, .calls = calls};
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, call_often, &callers[i]), 0);
+    }
+    for (uint64_t taken = 0; taken < PRODUCERS * calls;) {
+        uint32_t n = 0;
+
+        while (n < PRODUCERS && ch_ring_take(&s.consumer, &open[n]))
+            n++;
+        if (n == 0) {
+            ck_assert_int_eq(ch_wait_slow(&s.policy, &w), CHORUS_OK);
+            continue;
+        }
+        ch_wait_end(&s.policy, &w);
+        w = (struct ch_wait){0};
+        complete_in_reverse(&s, callers, open, n);
+        taken += n;
+    }
+    for (uint32_t i = 0; i < PRODUCERS; i++) {
+        void *failed;
+
+        ck_assert_int_eq(pthread_join(threads[i], &failed), 0);
+        ck_assert_ptr_null(failed);
+    }
+    ck_assert_uint_eq(s.shared.calls, PRODUCERS * calls);
+}
+END_TEST
+
+/* The waits of these calls fail, but their requests are posted, and the host completes them. */
+START_TEST(call__not_completed_in_time__does_not_break_the_ring)
+{
+    const struct ch_request quiet = quiet_of(7);
+    struct ch_request found;
+    struct scene s;
+
+    open_scene(&s, 2, 0, 30 * CH_NS_PER_MS);
+    ck_assert_int_eq(ch_ring_call(&s.ring, &s.policy, &quiet), CHORUS_ERR_TIMEOUT);
+    ck_assert_int_eq(ch_ring_call(&s.ring, &s.policy, &quiet), CHORUS_ERR_TIMEOUT);
+    ck_assert_uint_eq(s.shared.broken, 0);
+    for (uint32_t i = 0; i < 2; i++) {
+        ck_assert_int_eq(ch_ring_take(&s.consumer, &found), 1);
+        ck_assert_ptr_eq((uint64_t *)(uintptr_t)found.word, &s.words[i]);
+        ck_assert_uint_eq(found.value, 1);
+        ch_ring_complete((uint64_t *)(uintptr_t)found.word, found.value);
+    }
+    expect_none(&s);
+}
+END_TEST
+
+/* The third call has the word of the first, which is not complete. It posts nothing, so no
+ * later call could use the word. */
+START_TEST(call__its_word_is_not_free_in_time__breaks_the_ring)
+{
+    const struct ch_request quiet = quiet_of(7);
+    struct ch_request found;
+    struct scene s;
+
+    open_scene(&s, 2, 0, 30 * CH_NS_PER_MS);
+    for (uint32_t i = 0; i < 3; i++)
+        ck_assert_int_eq(ch_ring_call(&s.ring, &s.policy, &quiet), CHORUS_ERR_TIMEOUT);
+    ck_assert_int_eq((int)(int64_t)s.shared.broken, CHORUS_ERR_TIMEOUT);
+    ck_assert_int_eq(ch_ring_take(&s.consumer, &found), 1);
+    ck_assert_int_eq(ch_ring_take(&s.consumer, &found), 1);
     expect_none(&s);
 }
 END_TEST
@@ -408,6 +533,9 @@ int main(void)
     tcase_add_loop_test(tcase, take__one_quad_missing__gets_nothing, 0, CH_RING_QUADS);
     tcase_add_test(tcase, head__made__has_its_parts);
     tcase_add_test(tcase, ring__threads_post__all_requests_are_taken_once);
+    tcase_add_test(tcase, call__threads_share_words__each_sees_its_own_completion);
+    tcase_add_test(tcase, call__not_completed_in_time__does_not_break_the_ring);
+    tcase_add_test(tcase, call__its_word_is_not_free_in_time__breaks_the_ring);
     tcase_add_test(tcase, post__full_until_a_credit__waits_and_is_counted);
     tcase_add_test(tcase, post__full_until_the_deadline__breaks_the_ring);
     tcase_add_test(tcase, post__full_until_an_abort__breaks_the_ring);

@@ -585,7 +585,8 @@ CHORUS_CODE int chorusx_stream_synchronize(chorus_stream_t stream);
  *             threads that share a team must make them in the same order on all PEs.
  * Ordering:   returns at once, unless very many calls are queued; the barrier is then reached
  *             in stream order. A barrier completes the puts and atomics that this PE made
- *             before the call that queued it; a sync does not.
+ *             before the call that queued it, on a GPU also those that were queued on the
+ *             stream before; a sync does not.
  * Errors:     ERR_ARG for a bad team or stream, ERR_STATE for a team that is unusable; nothing
  *             is queued. Later failures come from chorusx_stream_synchronize.
  * Source:     NVSHMEM, nvshmemx_barrier_on_stream and related calls.
@@ -734,9 +735,11 @@ CHORUS_REDUCE_ARITHMETIC_TYPES(CHORUS_DECLARE_SCAN_ON_STREAM)
  * Threads:    any, at any time.
  * Ordering:   returns at once, unless very many calls are queued. Runs in stream order: when
  *             later work of the stream runs, dest of a get is filled, and source of a put may
- *             be written. A put is complete after chorusx_quiet_on_stream.
+ *             be written. A put is complete after chorusx_quiet_on_stream, or after a
+ *             chorus_quiet once the stream's work has ended.
  * Errors:     those of the blocking call, and ERR_ARG for stream; nothing is queued. Failures
- *             of the run come from chorusx_stream_synchronize.
+ *             of the run come from chorusx_stream_synchronize; on a GPU later work of the
+ *             stream is executed then, too.
  * Source:     NVSHMEM, nvshmemx_put_on_stream and related calls; there they return nothing.
  * Since:      0.1
  */
@@ -773,7 +776,8 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_RMA_ON_STREAM)
  * Collective: no, any PE.
  * Threads:    any, at any time; concurrent ADDs to one word are all counted.
  * Ordering:   returns at once, unless very many calls are queued. Work that is queued after a
- *             wait runs after the signal has arrived, and sees the data that was sent with it.
+ *             wait runs after the signal has arrived, and sees the data that was sent with it;
+ *             work behind a quiet, after the puts and atomics are complete.
  * Errors:     ERR_ARG for pe, sig_op, cmp, alignment and stream, ERR_NOT_SYMMETRIC; nothing is
  *             queued. A wait on a host fails as chorus_signal_wait_until does, by
  *             chorusx_stream_synchronize. A GPU waits for EQ, GE and GT without a deadline;
