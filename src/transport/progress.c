@@ -125,15 +125,15 @@ static void sleep_briefly(struct ch_network *network)
     __atomic_store_n(&network->is_idle, 0, __ATOMIC_SEQ_CST);
 }
 
-/* As sleep_until_ready, but look for requests of kernels once a millisecond: no call of the
- * host announces those of a graph. */
+/* As sleep_until_ready, but look for work of kernels once a millisecond: no call of the host
+ * announces requests of a graph, and networks need not report that operations are over. */
 static void sleep_until_request(struct ch_network *network, int net_fd, int ms)
 {
     const uint64_t end = ch_clock_ns() + (uint64_t)ms * (uint64_t)CH_NS_PER_MS;
 
     do {
         if (sleep_until_ready(network, net_fd, 1)) return;
-        if (ch_proxy_has_request(network->proxy) || ch_proxy_is_busy(network->proxy)) return;
+        if (ch_proxy_has_work(network->proxy) || ch_proxy_is_busy(network->proxy)) return;
     } while (ch_clock_ns() < end && network->doubt_at_ns == 0 &&
              !__atomic_load_n(&network->is_ending, __ATOMIC_ACQUIRE) &&
              __atomic_load_n(&network->is_asleep, __ATOMIC_RELAXED) == (ms == SLEEP_MS));

@@ -37,6 +37,7 @@ struct ch_proxy {
     struct ch_ring_consumer consumer;
     struct call calls[CALLS_MAX]; /* [n_calls] */
     uint32_t n_calls;
+    bool has_calls;      /* after they were served last; atomic */
     bool is_serving;     /* a thread that waits for room in a queue has released the lock */
     uint64_t busy_until; /* by ch_clock_ns; atomic */
 };
@@ -177,7 +178,7 @@ static void carry_out(struct ch_proxy *proxy, const struct ch_request *r)
     proxy->consumer.carried_out++;
 }
 
-bool ch_proxy_has_request(const struct ch_proxy *proxy)
+static bool has_request(const struct ch_proxy *proxy)
 {
     const struct ch_ring_consumer *ring = &proxy->consumer;
     const uint64_t next = __atomic_load_n(&ring->next, __ATOMIC_RELAXED);
@@ -185,6 +186,11 @@ bool ch_proxy_has_request(const struct ch_proxy *proxy)
 
     ch_quad_load(ch_ring_slot_of(ring->slots, next, ring->capacity_log2)->quad[0], &lo, &hi);
     return (uint32_t)(hi >> 32) == ch_ring_phase(next, ring->capacity_log2);
+}
+
+bool ch_proxy_has_work(const struct ch_proxy *proxy)
+{
+    return has_request(proxy) || __atomic_load_n(&proxy->has_calls, __ATOMIC_RELAXED);
 }
 
 bool ch_proxy_serve(struct ch_proxy *proxy)
@@ -199,6 +205,7 @@ bool ch_proxy_serve(struct ch_proxy *proxy)
         has_served = true;
     }
     if (complete_calls(proxy)) has_served = true;
+    __atomic_store_n(&proxy->has_calls, proxy->n_calls != 0, __ATOMIC_RELAXED);
     proxy->is_serving = false;
     if (has_served) ch_proxy_expect(proxy);
     return has_served;

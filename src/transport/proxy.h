@@ -27,8 +27,9 @@ const struct ch_ring *ch_proxy_ring(const struct ch_proxy *proxy);
  * caller holds the network's lock. Returns whether there was anything to do. */
 bool ch_proxy_serve(struct ch_proxy *proxy);
 
-/* Is there a request? From any thread, without the lock. */
-bool ch_proxy_has_request(const struct ch_proxy *proxy);
+/* Is there a request, or a flush or a quiet that is not over? From any thread, without the
+ * lock. */
+bool ch_proxy_has_work(const struct ch_proxy *proxy);
 /* May kernels post soon, so that the progress thread must poll? */
 bool ch_proxy_is_busy(const struct ch_proxy *proxy);
 /* A call was queued whose kernels post. */
