@@ -46,6 +46,8 @@ static chorus_status open_memory(struct ch_endpoint *ep)
     ep->terms.memory =
         mmap(NULL, ep->terms.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ep->terms.on_device = ep->terms.memory;
+    ep->terms.attached =
+        (struct ch_memory_part){.base = ep->terms.memory, .bytes = ep->terms.bytes};
     return ep->terms.inner->attach(
         ep->terms.inner_ep,
         &(struct ch_memory_part){.base = ep->terms.memory, .bytes = ep->terms.bytes}, &key);

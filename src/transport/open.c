@@ -222,7 +222,7 @@ static chorus_status agree_on_secret(struct ch_boot *boot)
 /* --- heaps on GPUs ------------------------------------------------------------------------ */
 
 /* Bytes of the pool of each PE for what is in GPU memory at one end. */
-#define STAGING_BYTES ((size_t)16 << 20)
+#define STAGING_BYTES ((size_t)8 << 20)
 
 /* Let PEs of other hosts access the pools, by the network without `staged`. */
 static chorus_status attach_pools(struct ch_network *network)
@@ -261,16 +261,18 @@ static chorus_status exchange_memories(void *arg, chorus_status mine, uint64_t m
 static chorus_status put_staged_over(struct ch_network *network,
                                      const struct ch_link_terms *terms, bool *is_far)
 {
-    const struct ch_staged_terms staged = {.link = *terms,
-                                           .inner = network->ops,
-                                           .inner_ep = network->ep,
-                                           .device = ch_heap_device(network->heap),
-                                           .is_far = is_far,
-                                           .memory = network->staging,
-                                           .on_device = network->staging,
-                                           .bytes = STAGING_BYTES,
-                                           .exchange = exchange_memories,
-                                           .exchange_arg = network};
+    const struct ch_staged_terms staged = {
+        .link = *terms,
+        .inner = network->ops,
+        .inner_ep = network->ep,
+        .device = ch_heap_device(network->heap),
+        .is_far = is_far,
+        .attached = ch_heap_pool_at_owner(network->heap, network->me),
+        .memory = network->staging,
+        .on_device = network->staging,
+        .bytes = STAGING_BYTES,
+        .exchange = exchange_memories,
+        .exchange_arg = network};
     struct ch_endpoint *ep;
 
     for (uint32_t pe = 0; pe < network->n; pe++)

@@ -10,13 +10,12 @@
 #define CH_STAGED_H
 
 #include "base/error.h"
+#include "device/device.h"
 #include "transport/link.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-struct ch_device;
 
 struct ch_staged_terms {
     /* For messages, the limit of waits, and the lock; its other members are not used. What it
@@ -26,8 +25,10 @@ struct ch_staged_terms {
     struct ch_endpoint *inner_ep;   /* open, and has met the others */
     const struct ch_device *device; /* of this PE; borrowed */
     const bool *is_far;             /* [n]: the PEs that links of this endpoint reach */
-    char *memory;    /* pinned, and attached to the inner network, of which the peers have its
-                        key if it has keys; aligned to 64 bytes */
+    /* What this PE has attached to the inner network before, of which the peers have the key if
+     * it has keys. `memory` is in it. */
+    struct ch_memory_part attached;
+    char *memory;    /* pinned; aligned to 64 bytes */
     char *on_device; /* the address of the same memory for work on the device */
     size_t bytes;    /* of that memory, equal on all PEs */
     /* Vote: `mine` is the status of this PE. Give the address of this PE's memory to all PEs of
