@@ -33,7 +33,7 @@
  * CH_CONNECTIONS_MAX, or auto, stored as CH_CONNECTIONS_AUTO). */
 #define CH_VARIABLE_LIST(X, B)                                                                   \
     X(LOG, USER, PUBLIC, log, STRING, "warn", "highest level of messages that are logged: none, error, warn, info, debug or trace") \
-    X(HEAP, USER, PUBLIC, heap, HEAP, "host", "where symmetric objects are: host, cuda (on GPUs), or auto (on GPUs if every PE has one)") \
+    X(HEAP, USER, PUBLIC, heap, HEAP, "host", "where symmetric objects are: host, cuda (on GPUs), or auto (on GPUs if every PE has one, and all are on one host with access to each other)") \
     X(NET, USER, PUBLIC, net, STRING, "", "network interface for connections to other hosts, such as eth1; empty: any interface with an address") \
     X(HEAP_MAX, USER, PUBLIC, heap_max, BYTES, "0", "largest size of the symmetric heap of a PE, in bytes; 0: the memory of the machine, or of the GPU") \
     X(HEAP_STEP, USER, PUBLIC, heap_step, BYTES, "4M", "smallest number of bytes by which a heap grows") \
