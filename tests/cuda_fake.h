@@ -63,9 +63,9 @@ struct cuda_fake {
     size_t program_bytes;
     int program_fd; /* what is mapped there */
     CUmemAllocationProp program_is;
-    cudaStream_t broken_stream; /* whose work has failed; null: none */
-    int fails_kernels;          /* every collective reports that PE 0 is late */
-    int keeps_calls;            /* calls that are checked do not end */
+    cudaStream_t broken_stream;         /* whose work has failed; null: none */
+    int fails_kernels;                  /* every collective reports that PE 0 is late */
+    int keeps_calls;                    /* calls that are checked do not end */
     void (*run_post)(const void *args); /* what the kernel of posts (transport/post.h) does;
                                            null: nothing */
     int may_wait; /* waits on streams for words are accepted that are not met yet */
