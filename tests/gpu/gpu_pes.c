@@ -148,6 +148,14 @@ bool gpu_is_small(void)
     return getenv("CHORUS_TEST_SMALL") != NULL || run.is_on_threads;
 }
 
+int gpu_ctas(int wanted)
+{
+    enum { FAR_CTAS = 4 };
+    const bool is_far = chorus_team_n_pes(CHORUS_TEAM_SHARED) < chorus_n_pes();
+
+    return is_far && wanted > FAR_CTAS ? FAR_CTAS : wanted;
+}
+
 int gpu_me(void)
 {
     return chorus_my_pe();

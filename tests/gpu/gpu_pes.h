@@ -58,6 +58,10 @@ int gpu_threads(const char *asked);
 /* Are few cases enough, as there are many variants, or PEs share a GPU? */
 bool gpu_is_small(void);
 
+/* The number of CTAs to ask for where `wanted` are wanted: a call that reaches GPUs of other
+ * hosts has few. */
+int gpu_ctas(int wanted);
+
 /* This PE, the number of PEs, and the neighbours of this one in a ring. */
 int gpu_me(void);
 int gpu_n(void);

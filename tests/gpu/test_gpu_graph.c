@@ -100,7 +100,7 @@ static void put_algorithm(struct stream_site *site, const struct ch_algo *algo, 
                                    .put = stream_put_any,
                                    .count = counts[i],
                                    .algo = name,
-                                   .ctas = ctas};
+                                   .ctas = gpu_ctas(ctas)};
 
         stream_put(site, &call, stream);
         call.place = STREAM_IN_PLACE;

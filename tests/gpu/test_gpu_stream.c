@@ -237,7 +237,7 @@ static void chain_put(const struct chain *chain, int ctas)
                                .count = chain->count,
                                .type = CHORUS_TYPE_i32,
                                .algo = chain->algo,
-                               .ctas = ctas};
+                               .ctas = gpu_ctas(ctas)};
 
     EXPECT(chorusx_collective(&call, (void *)chain->stream) == CHORUS_OK);
 }
