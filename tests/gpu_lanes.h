@@ -23,6 +23,7 @@
 #define CH_TAG_BITS 0u
 #define CH_ALL_MAPPED 1
 #define CH_LENT_BYTES 1024u
+#define CH_INLINE_BYTES 0u
 #define CH_PLAIN_BYTES SIZE_MAX
 
 #include "base/exec_types.h"

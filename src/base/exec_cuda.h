@@ -122,6 +122,9 @@ struct ch_link;
  * get it from where it lies. */
 #define CH_LENT_BYTES SIZE_MAX
 
+/* They are in the request (base/ring.h), so no lane stores them in pinned memory before. */
+#define CH_INLINE_BYTES (CH_ROUTED ? 16u : 0u)
+
 /* All bytes: the lanes of a call share a cache, and copy what it holds at the same time. */
 #define CH_PLAIN_BYTES SIZE_MAX
 

@@ -43,6 +43,9 @@
  * read it. */
 #define CH_LENT_BYTES 1024u
 
+/* ch_link_post_signal reads up to this number of bytes before it returns. */
+#define CH_INLINE_BYTES 0u
+
 /* Not inlined, for functions that are called seldom or run for long: the functions around them
  * keep their registers. */
 #define CH_SELDOM static __attribute__((noinline, unused))

@@ -29,6 +29,7 @@
 #define CH_UNIT_BYTES 240u
 #define CH_PLAIN_BYTES CH_UNIT_BYTES
 #define CH_LENT_BYTES 64u
+#define CH_INLINE_BYTES 16u
 #define CH_TAG_BITS 12u
 
 enum ch_sim_order { CH_SIM_RELAXED, CH_SIM_ACQUIRE, CH_SIM_RELEASE };

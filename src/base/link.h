@@ -26,7 +26,8 @@ void ch_link_post(struct ch_link *link, void *there, const void *src, size_t byt
 void ch_link_post_word(struct ch_link *link, uint64_t *there, uint64_t value,
                        enum ch_sense sense);
 
-/* ch_link_post and ch_link_post_word as one message; bytes may be 0. */
+/* ch_link_post and ch_link_post_word as one message; bytes may be 0. Up to CH_INLINE_BYTES are
+ * read before it returns. */
 void ch_link_post_signal(struct ch_link *link, void *there, const void *src, size_t bytes,
                          uint64_t *word, uint64_t value, enum ch_sense sense);
 

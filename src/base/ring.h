@@ -54,7 +54,8 @@
  * What the host does. PUT: store `bytes` at `source` at `there`, in the memory of the peer.
  * PUT_INLINE: the same with up to CH_RING_INLINE_BYTES that are in the request. WORD: the
  * peer's word `there` becomes `value`, after all earlier requests for that peer. PUT_SIGNAL:
- * PUT, then the peer's word `word` becomes `value`. FLUSH: this PE's completion word `word`
+ * PUT, then the peer's word `word` becomes `value`; up to CH_RING_INLINE_SIGNAL_BYTES may be in
+ * the request. FLUSH: this PE's completion word `word`
  * becomes `value` when the sources of all earlier requests for the peer may change. GET: store
  * `bytes` at `there`, in the memory of the peer, at `source`, in that of this PE. QUIET: as
  * FLUSH, when all earlier requests for the peer have taken effect, and the data of gets is
@@ -74,8 +75,10 @@ enum ch_ring_op {
 #define CH_RING_ALL_PES UINT32_MAX
 
 #define CH_RING_INLINE_BYTES 32u
+#define CH_RING_INLINE_SIGNAL_BYTES 16u
 
-/* PUT_INLINE has its data in place of source, bytes, word and value. */
+/* PUT_INLINE has its data in place of source, bytes, word and value; a PUT_SIGNAL whose head
+ * counts bytes of inline data, in place of source and bytes. */
 struct ch_request {
     uint64_t head; /* made by ch_request_head */
     uint64_t there;
@@ -230,9 +233,12 @@ CH_FN void ch_ring_store_half(uint64_t (*quad)[2], uint32_t phase, uint64_t a, u
 }
 
 /* Does the host read or store memory of this PE for such a request, besides words? */
-CH_FN int ch_ring_has_data(enum ch_ring_op op)
+CH_FN int ch_ring_has_data(const struct ch_request *r)
 {
-    return op == CH_RING_PUT || op == CH_RING_PUT_SIGNAL || op == CH_RING_GET;
+    const enum ch_ring_op op = ch_request_op(r);
+
+    return op == CH_RING_PUT || op == CH_RING_GET ||
+           (op == CH_RING_PUT_SIGNAL && ch_request_inline_bytes(r) == 0);
 }
 
 /* Post a request. Its sources were stored by this lane, or by lanes that have synchronised with
@@ -242,7 +248,6 @@ CH_FN chorus_status ch_ring_post(const struct ch_ring *ring,
                                  const struct ch_wait_policy *policy,
                                  const struct ch_request *request)
 {
-    const enum ch_ring_op op = ch_request_op(request);
     chorus_status st = ch_ring_failure(ring);
     struct ch_ring_slot *slot;
     uint64_t ticket, head = request->head;
@@ -250,7 +255,7 @@ CH_FN chorus_status ch_ring_post(const struct ch_ring *ring,
     int waited = 0;
 
     if (st != CHORUS_OK) return st;
-    if (ch_ring_has_data(op)) ch_release_fence();
+    if (ch_ring_has_data(request)) ch_release_fence();
     ticket = ch_ticket_take(&ring->shared->ticket);
     if (!ch_ring_has_credit(ring, ticket, ch_relaxed_load(&ring->shared->seen))) {
         st = ch_ring_await_credit(ring, policy, ticket, &waited);

@@ -66,18 +66,35 @@ CH_FN void ch_link_post_word(struct ch_link *link, uint64_t *there, uint64_t val
     ch_route_post(route, &request);
 }
 
+/* Put up to CH_INLINE_BYTES at src into the request. */
+CH_FN void ch_route_set_inline(struct ch_request *request, const void *src, size_t bytes)
+{
+    uint64_t data[2] = {0, 0};
+
+    if ((((uintptr_t)src | bytes) & 7) == 0) {
+        data[0] = ((const uint64_t *)src)[0];
+        if (bytes > 8) data[1] = ((const uint64_t *)src)[1];
+    } else {
+        memcpy(data, src, bytes);
+    }
+    request->head |= (uint64_t)bytes << 8;
+    request->source = data[0];
+    request->bytes = data[1];
+}
+
 CH_FN void ch_link_post_signal(struct ch_link *link, void *there, const void *src, size_t bytes,
                                uint64_t *word, uint64_t value, enum ch_sense sense)
 {
     const struct ch_route *route = ch_route_of(link);
-    const struct ch_request request = {ch_route_head(route, CH_RING_PUT_SIGNAL),
-                                       (uint64_t)there,
-                                       (uint64_t)src,
-                                       bytes,
-                                       (uint64_t)word,
-                                       value};
+    struct ch_request request = {ch_route_head(route, CH_RING_PUT_SIGNAL),
+                                 (uint64_t)there,
+                                 (uint64_t)src,
+                                 bytes,
+                                 (uint64_t)word,
+                                 value};
 
-    (void)sense; /* the request has a fence */
+    (void)sense; /* a request whose data is not in it has a fence */
+    if (bytes != 0 && bytes <= CH_INLINE_BYTES) ch_route_set_inline(&request, src, bytes);
     ch_route_post(route, &request);
 }
 

@@ -275,7 +275,7 @@ static chorus_status put_staged_over(struct ch_network *network,
         .exchange_arg = network};
     struct ch_endpoint *ep;
 
-    for (uint32_t pe = 0; pe < network->n; pe++)
+    for (uint32_t pe = 0; pe < network->n && is_far != NULL; pe++)
         is_far[pe] = network->nodes[pe] != network->nodes[network->me];
     CH_TRY(ch_staged_open(&staged, &ep));
     network->ops = &ch_link_staged;

@@ -13,7 +13,7 @@
  * program on a stream, and the calls of a team follow each other. */
 #define RING_LOG2 10u
 #define WORDS_LOG2 8u
-enum { CALLS_MAX = 1024 };
+enum { CALLS_MAX = 1024, INLINE_PLACES = 1024 };
 
 _Static_assert(CH_RING_ALL_PES == CH_LINK_ALL, "the network takes the number of a request");
 
@@ -31,12 +31,13 @@ struct call {
 struct ch_proxy {
     struct ch_heap *heap; /* borrowed, as is network */
     struct ch_network *network;
-    void *pinned; /* owned: the slots, the completion words, `freed` */
+    void *pinned; /* owned: a struct pinned */
     void *shared; /* owned: a struct ch_ring_shared, in memory of the GPU */
     struct ch_ring ring;
     struct ch_ring_consumer consumer;
     struct call calls[CALLS_MAX]; /* [n_calls] */
     uint32_t n_calls;
+    uint64_t n_inline;   /* requests with inline data so far */
     bool has_calls;      /* after they were served last; atomic */
     bool is_serving;     /* a thread that waits for room in a queue has released the lock */
     uint64_t busy_until; /* by ch_clock_ns; atomic */
@@ -47,6 +48,7 @@ struct pinned {
     struct ch_ring_slot slots[1u << RING_LOG2];
     uint64_t words[1u << WORDS_LOG2];
     uint64_t freed;
+    uint64_t inlined[INLINE_PLACES][CH_RING_INLINE_SIGNAL_BYTES / sizeof(uint64_t)];
 };
 
 chorus_status ch_proxy_open(struct ch_heap *heap, struct ch_network *network,
@@ -121,19 +123,44 @@ static void *at(uint64_t address)
     return (void *)(uintptr_t)address;
 }
 
-/* Post a word, or data and a word. */
-static void put_signal(const struct ch_network *network, const struct ch_request *r)
+/* May the place for the next inline data be used? Once in half a lap, all that used the places
+ * of that half must have been sent. */
+static bool has_place(const struct ch_proxy *proxy)
 {
+    const struct ch_network *network = proxy->network;
+
+    return proxy->n_inline % (INLINE_PLACES / 2) != 0 || proxy->n_inline < INLINE_PLACES ||
+           network->ops->is_sent(network->ep, CH_CTX_ALGORITHMS, CH_LINK_ALL);
+}
+
+/* Copy the inline data of a request to where the network may read it until it is sent. */
+static const void *keep_inline(struct ch_proxy *proxy, const struct ch_request *r)
+{
+    struct pinned *pinned = proxy->pinned;
+    uint64_t *place = pinned->inlined[proxy->n_inline++ % INLINE_PLACES];
+
+    place[0] = r->source;
+    place[1] = r->bytes;
+    return place;
+}
+
+/* Post a word, or data and a word. */
+static void put_signal(struct ch_proxy *proxy, const struct ch_request *r)
+{
+    const struct ch_network *network = proxy->network;
     const bool has_data = ch_request_op(r) == CH_RING_PUT_SIGNAL;
-    const struct ch_put_signal put = {
-        .dest = has_data ? at(r->there) : NULL,
-        .source = has_data ? at(r->source) : NULL,
-        .bytes = has_data ? r->bytes : 0,
+    const uint32_t inline_bytes = ch_request_inline_bytes(r);
+    struct ch_put_signal put = {
         .word = at(has_data ? r->word : r->there),
         .op = (r->head & CH_REQUEST_ADDS) != 0 ? CH_AMO_ADD : CH_AMO_SET,
         .value = r->value,
     };
 
+    if (has_data) {
+        put.dest = at(r->there);
+        put.source = inline_bytes != 0 ? keep_inline(proxy, r) : at(r->source);
+        put.bytes = inline_bytes != 0 ? inline_bytes : r->bytes;
+    }
     (void)network->ops->put_signal(network->ep, ch_request_ctx(r), ch_request_pe(r), &put);
 }
 
@@ -166,7 +193,7 @@ static void carry_out(struct ch_proxy *proxy, const struct ch_request *r)
         break;
     case CH_RING_WORD:
     case CH_RING_PUT_SIGNAL:
-        put_signal(network, r);
+        put_signal(proxy, r);
         break;
     case CH_RING_FLUSH:
     case CH_RING_QUIET:
@@ -200,7 +227,8 @@ bool ch_proxy_serve(struct ch_proxy *proxy)
 
     if (proxy->is_serving) return false;
     proxy->is_serving = true;
-    while (proxy->n_calls < CALLS_MAX && ch_ring_take(&proxy->consumer, &request)) {
+    while (proxy->n_calls < CALLS_MAX && has_place(proxy) &&
+           ch_ring_take(&proxy->consumer, &request)) {
         carry_out(proxy, &request);
         has_served = true;
     }

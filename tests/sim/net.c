@@ -27,8 +27,9 @@
 
 struct op {
     enum { PUT, WORD, ADD, GET } kind;
-    void *at;        /* in the peer's memory; of a get, in this PE's */
-    const void *src; /* of a get, in the peer's memory */
+    void *at;                            /* in the peer's memory; of a get, in this PE's */
+    unsigned char data[CH_INLINE_BYTES]; /* of a put that was read when it was posted */
+    const void *src;                     /* of a get, in the peer's memory */
     size_t bytes;
     uint64_t value;
     enum ch_sense sense;
@@ -255,22 +256,31 @@ static void check_place(const struct link *link, const void *there)
                  sim_place(there));
 }
 
-void ch_link_post(struct ch_link *head, void *there, const void *src, size_t bytes)
+/* is_inline: the source is read here, and may change afterwards. */
+static void post_put(struct link *link, void *there, const void *src, size_t bytes,
+                     bool is_inline)
 {
-    struct link *const link = (struct link *)head;
+    unsigned char data[CH_INLINE_BYTES];
     struct op *op;
 
     if (bytes == 0) return;
     sim_yield();
+    if (is_inline) ch_sim_copy(data, src, bytes);
     op = post(link);
     check_place(link, there);
     op->kind = PUT;
     op->at = there;
     op->src = src;
+    if (is_inline) op->src = memcpy(op->data, data, bytes);
     op->bytes = bytes;
     sim.now->cost.bytes += bytes;
     sim_wake(&link->posted);
     sim_yield();
+}
+
+void ch_link_post(struct ch_link *head, void *there, const void *src, size_t bytes)
+{
+    post_put((struct link *)head, there, src, bytes, false);
 }
 
 void sim_link_word(struct ch_link *head, uint64_t *there, uint64_t value, enum ch_sense sense)
@@ -300,7 +310,7 @@ void ch_link_post_word(struct ch_link *head, uint64_t *there, uint64_t value,
 void ch_link_post_signal(struct ch_link *head, void *there, const void *src, size_t bytes,
                          uint64_t *word, uint64_t value, enum ch_sense sense)
 {
-    ch_link_post(head, there, src, bytes);
+    post_put((struct link *)head, there, src, bytes, bytes <= CH_INLINE_BYTES);
     ch_link_post_word(head, word, value, sense);
 }
 

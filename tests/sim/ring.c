@@ -206,6 +206,17 @@ static const void *copy_of_inline(const struct ch_request *r, uint32_t number)
     return stage;
 }
 
+static void post_signal(struct ch_link *link, const struct ch_request *r, uint32_t number)
+{
+    const uint32_t inline_bytes = ch_request_inline_bytes(r);
+    const void *source =
+        inline_bytes != 0 ? copy_of_inline(r, number) : (const void *)(uintptr_t)r->source;
+
+    ch_link_post_signal(link, (void *)(uintptr_t)r->there, source,
+                        inline_bytes != 0 ? inline_bytes : r->bytes,
+                        (uint64_t *)(uintptr_t)r->word, r->value, CH_DATA);
+}
+
 static void carry_out(const struct ch_request *r, uint32_t number)
 {
     const bool is_for_all = ch_request_pe(r) == CH_RING_ALL_PES;
@@ -223,8 +234,7 @@ static void carry_out(const struct ch_request *r, uint32_t number)
         ch_link_post_word(link, there, r->value, CH_DATA);
         break;
     case CH_RING_PUT_SIGNAL:
-        ch_link_post_signal(link, there, (const void *)(uintptr_t)r->source, r->bytes,
-                            (uint64_t *)(uintptr_t)r->word, r->value, CH_DATA);
+        post_signal(link, r, number);
         break;
     case CH_RING_GET:
         sim_link_get(link, (void *)(uintptr_t)r->source, there, r->bytes);

@@ -179,11 +179,10 @@ static void add_get(uint32_t producer, uint32_t peer)
 
 /* The next message, `bytes` long, and a request that puts it, inline or from a source. */
 static struct ch_request next_put(uint32_t producer, uint32_t peer, enum ch_ring_op op,
-                                  uint32_t bytes)
+                                  uint32_t bytes, bool is_inline)
 {
     struct ring_stream *s = &making.plan->streams[producer][peer];
     struct ring_message *m = &s->messages[s->n_messages];
-    const bool is_inline = op == CH_RING_PUT_INLINE;
     struct ch_request r = {.head =
                                ch_request_head(op, pe_of_peer(peer), is_inline ? bytes : 0)};
 
@@ -216,8 +215,17 @@ static void add_word(uint32_t producer, uint32_t peer)
 static void add_inline(uint32_t producer, uint32_t peer)
 {
     const struct ch_request r =
-        next_put(producer, peer, CH_RING_PUT_INLINE, 1 + draw(CH_RING_INLINE_BYTES));
+        next_put(producer, peer, CH_RING_PUT_INLINE, 1 + draw(CH_RING_INLINE_BYTES), true);
 
+    add_post(producer, &r);
+}
+
+static void add_inline_signal(uint32_t producer, uint32_t peer)
+{
+    struct ch_request r = next_put(producer, peer, CH_RING_PUT_SIGNAL,
+                                   1 + draw(CH_RING_INLINE_SIGNAL_BYTES), true);
+
+    announce(producer, peer, &r.word, &r.value);
     add_post(producer, &r);
 }
 
@@ -231,7 +239,7 @@ static void add_put(uint32_t producer, uint32_t peer, enum ch_ring_op op)
 
     for (uint32_t i = 0; i < making.plan->peers; i++)
         if (making.unflushed[producer][source] & 1u << i) add_flush(producer, i);
-    r = next_put(producer, peer, op, bytes);
+    r = next_put(producer, peer, op, bytes, false);
     add_fill(producer, memory, 0, bytes);
     r.source = (uint64_t)(uintptr_t)memory;
     r.bytes = bytes;
@@ -247,7 +255,10 @@ static void add_turn(uint32_t producer)
 {
     const uint32_t peer = draw(making.plan->peers);
 
-    switch (draw(5)) {
+    switch (draw(6)) {
+    case 5:
+        add_inline_signal(producer, peer);
+        break;
     case 0:
         add_put(producer, peer, CH_RING_PUT);
         add_word(producer, peer);
@@ -286,7 +297,8 @@ static void add_turn_together(uint32_t cta)
     const uint32_t width = making.plan->width, first = cta * width, leader = draw(width);
     const uint32_t peer = draw(making.plan->peers), part = RING_MESSAGE_BYTES / RING_LANES_MAX;
     char *const memory = sim_memory(cta) + RING_TOGETHER;
-    struct ch_request r = next_put(first + leader, peer, CH_RING_PUT_SIGNAL, part * width);
+    struct ch_request r =
+        next_put(first + leader, peer, CH_RING_PUT_SIGNAL, part * width, false);
 
     r.source = (uint64_t)(uintptr_t)memory;
     r.bytes = part * width;

@@ -328,7 +328,8 @@ CH_FN struct ch_contribution ch_exchange_contribution(const struct ch_coll *c,
     struct ch_contribution contribution = ch_contribution_of(c, kind, x->src + at, x->src_step,
                                                              ch_chunk_bytes_at(c, kind, at), g);
 
-    if (kind == CH_CELL_simple) contribution.is_lent = ch_is_lent(c, contribution.bytes);
+    if (kind == CH_CELL_simple)
+        contribution.is_lent = ch_is_sent_from_source(c, contribution.bytes);
     return contribution;
 }
 
@@ -395,7 +396,8 @@ CH_FN chorus_status ch_exchange_plain(const struct ch_coll *c, const struct ch_e
     *contribution = ch_exchange_contribution(c, CH_CELL_simple, x, at + bytes, g);
     ch_exchange_store_plain(c, exchange, contribution);
     contribution->is_stored = 1;
-    contribution->is_sent = x->is_combined && !ch_is_all_mapped(c);
+    contribution->is_sent =
+        x->is_combined && !ch_is_all_mapped(c) && contribution->bytes > CH_INLINE_BYTES;
     if (!contribution->is_sent) return CHORUS_OK;
     ch_lanes_sync(g); /* all lanes have stored their share */
     for (uint32_t i = g.lane; i < ch_pes_others(c).count; i += g.width)

@@ -222,7 +222,7 @@ CH_FN void ch_pack_end(const struct ch_coll *c, uint32_t peer, size_t bytes,
 CH_FN chorus_status ch_send_lent(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
                                  const char *src, size_t bytes, struct ch_lanes g)
 {
-    const int is_lent = kind == CH_CELL_simple && ch_is_lent(c, bytes);
+    const int is_lent = kind == CH_CELL_simple && ch_is_sent_from_source(c, bytes);
 
     return ch_send_as(c, kind, to, src, 0, bytes, is_lent, g);
 }

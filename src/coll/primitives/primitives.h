@@ -114,6 +114,14 @@ CH_FN int ch_is_lent(const struct ch_coll *c, size_t bytes)
     return !ch_is_all_mapped(c) && bytes >= CH_LENT_BYTES;
 }
 
+/* Is it sent from there for another reason, too: because the function that posts it reads it
+ * (CH_INLINE_BYTES)? Only the lanes that post read it, so it must not change before
+ * ch_flush_lent, either. */
+CH_FN int ch_is_sent_from_source(const struct ch_coll *c, size_t bytes)
+{
+    return ch_is_lent(c, bytes) || (!ch_is_all_mapped(c) && bytes <= CH_INLINE_BYTES);
+}
+
 /* All lanes, not synchronised: put `bytes` at src into the peer's copy of the symmetric object
  * at `at`. src must not change before ch_flush. */
 CH_FN void ch_put(const struct ch_coll *c, uint32_t peer, char *at, const char *src,
@@ -217,9 +225,11 @@ CH_FN chorus_status ch_flush(const struct ch_coll *c, struct ch_lanes g)
  * may then change. */
 CH_FN chorus_status ch_flush_lent(const struct ch_coll *c, size_t bytes, struct ch_lanes g)
 {
-    if (!ch_is_lent(c, bytes)) return CHORUS_OK;
+    const int has_inline = CH_INLINE_BYTES != 0 && !ch_is_all_mapped(c);
+
+    if (!has_inline && !ch_is_lent(c, bytes)) return CHORUS_OK;
     ch_lanes_sync(g); /* other lanes have posted theirs */
-    return ch_flush(c, g);
+    return ch_is_lent(c, bytes) ? ch_flush(c, g) : CHORUS_OK;
 }
 
 /* All lanes: wait until the word of `peer` on this PE is at least `least`. */
