@@ -4,8 +4,7 @@
  * that is a fake: puts, gets, signals and quiet on streams.
  *
  * The kernel of posts runs on the host, on the thread that launches it, with the true ring,
- * proxy and network. The memory of the fake is memory of the host, which the PEs attach as
- * such, so that tcp serves it. Kernels of collectives do not run: allocation is the barrier.
+ * proxy and networks. Kernels of collectives do not run: allocation is the barrier.
  */
 #include "api/context.h"
 #include "chorus/chorusx.h"
@@ -55,22 +54,15 @@ static cudaStream_t make_stream(void)
     return stream;
 }
 
-/* Symmetric memory that the network serves. */
+/* Symmetric memory, which is that of the fake. */
 static void *make_object(size_t bytes)
 {
-    const struct ch_memory_part part = {
-        .bytes = bytes, .base = chorus_calloc(bytes, 1), .kind = CH_MEMORY_HOST, .dma_buf = -1};
-    uint64_t key = 0;
-
-    EXPECT(ch_links_attach(ch_context_get()->links, &part, &key) == CHORUS_OK);
-    meet();
-    return part.base;
+    return chorus_calloc(bytes, 1);
 }
 
 static void end_object(void *object)
 {
     meet();
-    ch_links_detach(ch_context_get()->links, object);
     chorus_free(object);
 }
 

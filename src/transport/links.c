@@ -407,6 +407,23 @@ void ch_links_expect_posts(struct ch_links *links)
     if (!is_awake) ch_progress_wake(network);
 }
 
+chorus_status ch_links_drain_posts(struct ch_links *links)
+{
+    const struct ch_proxy *proxy = links->network->proxy;
+    chorus_status status = CHORUS_OK;
+    struct ch_wait w = {0};
+    uint64_t posted;
+
+    CH_TRY(ch_proxy_posted(proxy, &posted));
+    ch_links_expect_posts(links);
+    while (status == CHORUS_OK && ch_proxy_carried_out(proxy) < posted)
+        status = ch_wait_slow(links->policy, &w);
+    ch_wait_end(links->policy, &w);
+    if (status == CHORUS_OK) return CHORUS_OK;
+    return CH_FAIL(status, "requests of this PE's kernels to other hosts were not sent: %s",
+                   ch_status_text(status));
+}
+
 const uint32_t *ch_links_nodes(const struct ch_links *links)
 {
     return links->network == NULL ? NULL : links->network->nodes;

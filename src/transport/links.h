@@ -108,6 +108,9 @@ void ch_links_close(struct ch_links *links);
  * heap is not on a GPU, or has no pool. expect: a call was queued whose kernels post to it. */
 const struct ch_ring *ch_links_ring(const struct ch_links *links);
 void ch_links_expect_posts(struct ch_links *links);
+/* Wait until what kernels that have ended posted has been given to the network: what the host
+ * posts afterwards, in the same context, arrives later. */
+CH_MUST_CHECK chorus_status ch_links_drain_posts(struct ch_links *links);
 
 /* Returns the link to a peer that is not mapped; null: the peer is mapped. */
 struct ch_link *ch_links_network_link(struct ch_links *links, uint32_t pe);

@@ -37,6 +37,7 @@ struct ch_proxy {
     struct ch_ring_consumer consumer;
     struct call calls[CALLS_MAX]; /* [n_calls] */
     uint32_t n_calls;
+    uint64_t next;       /* the consumer's, for threads without the lock; atomic */
     uint64_t n_inline;   /* requests with inline data so far */
     bool has_calls;      /* after they were served last; atomic */
     bool is_serving;     /* a thread that waits for room in a queue has released the lock */
@@ -202,13 +203,14 @@ static void carry_out(struct ch_proxy *proxy, const struct ch_request *r)
     case CH_RING_PUT_INLINE: /* no kernel posts one so far */
         break;
     }
-    proxy->consumer.carried_out++;
+    __atomic_store_n(&proxy->consumer.carried_out, proxy->consumer.carried_out + 1,
+                     __ATOMIC_RELEASE);
 }
 
 static bool has_request(const struct ch_proxy *proxy)
 {
     const struct ch_ring_consumer *ring = &proxy->consumer;
-    const uint64_t next = __atomic_load_n(&ring->next, __ATOMIC_RELAXED);
+    const uint64_t next = __atomic_load_n(&proxy->next, __ATOMIC_RELAXED);
     uint64_t lo, hi;
 
     ch_quad_load(ch_ring_slot_of(ring->slots, next, ring->capacity_log2)->quad[0], &lo, &hi);
@@ -220,6 +222,20 @@ bool ch_proxy_has_work(const struct ch_proxy *proxy)
     return has_request(proxy) || __atomic_load_n(&proxy->has_calls, __ATOMIC_RELAXED);
 }
 
+chorus_status ch_proxy_posted(const struct ch_proxy *proxy, uint64_t *n_out)
+{
+    struct ch_ring_shared shared;
+
+    CH_TRY(ch_device_copy(ch_heap_device(proxy->heap), &shared, proxy->shared, sizeof(shared)));
+    *n_out = shared.broken != 0 ? 0 : shared.ticket;
+    return CHORUS_OK;
+}
+
+uint64_t ch_proxy_carried_out(const struct ch_proxy *proxy)
+{
+    return __atomic_load_n(&proxy->consumer.carried_out, __ATOMIC_ACQUIRE);
+}
+
 bool ch_proxy_serve(struct ch_proxy *proxy)
 {
     struct ch_request request;
@@ -229,6 +245,7 @@ bool ch_proxy_serve(struct ch_proxy *proxy)
     proxy->is_serving = true;
     while (proxy->n_calls < CALLS_MAX && has_place(proxy) &&
            ch_ring_take(&proxy->consumer, &request)) {
+        __atomic_store_n(&proxy->next, proxy->consumer.next, __ATOMIC_RELAXED);
         carry_out(proxy, &request);
         has_served = true;
     }

@@ -30,6 +30,11 @@ bool ch_proxy_serve(struct ch_proxy *proxy);
 /* Is there a request, or a flush or a quiet that is not over? From any thread, without the
  * lock. */
 bool ch_proxy_has_work(const struct ch_proxy *proxy);
+/* How many requests kernels that have ended have posted, all told; 0 if the ring is broken. And
+ * how many the network has got, from any thread. */
+CH_MUST_CHECK chorus_status ch_proxy_posted(const struct ch_proxy *proxy, uint64_t *n_out);
+uint64_t ch_proxy_carried_out(const struct ch_proxy *proxy);
+
 /* May kernels post soon, so that the progress thread must poll? */
 bool ch_proxy_is_busy(const struct ch_proxy *proxy);
 /* A call was queued whose kernels post. */

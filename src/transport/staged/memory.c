@@ -61,7 +61,7 @@ void ch_staged_place_queues(const struct ch_endpoint *ep, struct ch_staged_peer 
 {
     const uint32_t me = ep->terms.link.me;
     char *here = ep->terms.memory + offset_of(ep->layout, me, peer->pe);
-    char *at_peer = (char *)(uintptr_t)there + offset_of(ep->layout, peer->pe, me);
+    char *at_peer = (char *)(uintptr_t)(there + offset_of(ep->layout, peer->pe, me));
 
     peer->words = (struct ch_staged_words *)(void *)here;
     peer->inbound = here + sizeof(*peer->words);
