@@ -446,3 +446,14 @@ chorus_status ch_post_launch(const struct ch_device *device, void *stream,
     (void)device, (void)stream, (void)post;
     return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "not in the fake");
 }
+
+int ch_device_enter(const struct ch_device *device)
+{
+    (void)device;
+    return 0;
+}
+
+void ch_device_leave(const struct ch_device *device, int before)
+{
+    (void)device, (void)before;
+}

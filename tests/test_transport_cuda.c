@@ -12,6 +12,7 @@
 
 /* A PE's heap on a fake GPU, and the transport over it. */
 struct side {
+    struct ch_options options; /* the network keeps its address */
     struct ch_boot *boot;
     struct ch_heap *heap;
     struct ch_wait_policy policy;
@@ -22,17 +23,18 @@ struct side {
 /* n_hosts: of how many the PEs pretend to be; 0: of one. */
 static void side_open_on(struct side *s, struct ch_boot *boot, uint64_t n_hosts)
 {
-    struct ch_options options = pes_options(16 * M);
+    struct ch_options *options = &s->options;
 
-    options.nodes = n_hosts;
-    options.transport = "mapped,tcp";
-    if (n_hosts != 0) EXPECT(ch_boot_locate(boot, &options) == CHORUS_OK);
-    options.heap = CHORUS_HEAP_cuda;
-    options.sync_max = 2 * M;
+    *options = pes_options(16 * M);
+    options->nodes = n_hosts;
+    options->transport = "mapped,tcp";
+    if (n_hosts != 0) EXPECT(ch_boot_locate(boot, options) == CHORUS_OK);
+    options->heap = CHORUS_HEAP_cuda;
+    options->sync_max = 2 * M;
     s->boot = boot;
-    EXPECT(ch_heap_open(boot, &options, &s->heap) == CHORUS_OK);
+    EXPECT(ch_heap_open(boot, options, &s->heap) == CHORUS_OK);
     ch_wait_policy_init(&s->policy, ch_heap_door(s->heap, boot->me), boot->n, 1, 0);
-    EXPECT(ch_links_open(boot, s->heap, &options, &s->policy, &s->links) == CHORUS_OK);
+    EXPECT(ch_links_open(boot, s->heap, options, &s->policy, &s->links) == CHORUS_OK);
     EXPECT(ch_links_map(s->links) == CHORUS_OK);
     s->next = (boot->me + 1) % boot->n;
     s->previous = (boot->me + boot->n - 1) % boot->n;

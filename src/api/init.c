@@ -303,6 +303,10 @@ static chorus_status drain_and_leave(struct ch_context *context)
 
     if (context->gpu != NULL) CH_TRY(ch_gpu_drain(context->gpu));
     ch_streams_close(context);
+    if (ch_heap_has_pool(context->heap)) { /* the last posts of kernels */
+        CH_TRY(ch_links_drain_posts(context->links));
+        CH_TRY(ch_links_quiet(context->links, CH_CTX_ALGORITHMS, CH_LINK_ALL));
+    }
     CH_TRY(ch_links_quiet(context->links, CH_CTX_DEFAULT, CH_LINK_ALL));
     CH_TRY(boot->ops->exchange(boot, NULL, 0, -1, NULL, NULL));
     ch_buffers_close(context);

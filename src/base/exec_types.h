@@ -32,7 +32,8 @@ enum ch_sense { CH_DATA, CH_ENTRY, CH_CREDIT };
  * messages themselves, and a quiet of the program need not wait for them. */
 #define CH_CTX_DEFAULT 0u
 #define CH_CTX_ALGORITHMS 1u
-#define CH_CTX_PROGRAM 2u /* the first context that a program creates */
+#define CH_CTX_STAGED 2u  /* credits and answers of transport/staged */
+#define CH_CTX_PROGRAM 3u /* the first context that a program creates */
 
 /* A packet (LL): 8 data bytes and a flag, stored such that a reader that sees the flag also
  * sees the data. 16-byte aligned. */

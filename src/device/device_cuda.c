@@ -64,11 +64,12 @@ bool ch_device_reaches(const struct ch_device *device, const void *ptr)
 
 bool ch_device_is_on_gpu(const struct ch_device *device, const void *ptr)
 {
+    const int before = ch_device_enter(device);
     struct cudaPointerAttributes is;
+    const cudaError_t error = cudaPointerGetAttributes(&is, ptr);
 
-    (void)device;
-    if (cudaPointerGetAttributes(&is, ptr) == cudaSuccess)
-        return is.type == cudaMemoryTypeDevice;
+    ch_device_leave(device, before);
+    if (error == cudaSuccess) return is.type == cudaMemoryTypeDevice;
     (void)cudaGetLastError(); /* clear the error, so that the program does not find it */
     return false;
 }

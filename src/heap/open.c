@@ -115,16 +115,30 @@ static chorus_status create_local_parts(struct ch_heap *heap)
     return CHORUS_OK;
 }
 
+/* Number this PE among those of its machine. Hosts that CHORUS_NODES pretends are one. */
+static void place_on_machine(const struct ch_boot *boot, const struct ch_options *options,
+                             uint32_t *place_out, uint32_t *n_out)
+{
+    *place_out = *n_out = 0;
+    for (uint32_t pe = 0; pe < boot->n; pe++) {
+        if (options->nodes == 0 && !ch_boot_is_near(boot, pe)) continue;
+        *place_out += pe < boot->me;
+        (*n_out)++;
+    }
+}
+
 /* Find the GPU that each PE could use; all PEs have one or none. */
 static chorus_status find_devices(const struct ch_heap *heap, const struct ch_options *options,
                                   const struct greeting *all, struct ch_data_peer *peers)
 {
     struct ch_data_peer mine;
     struct ch_vote vote = {"heap on GPUs", CHORUS_OK, &mine, sizeof(mine)};
+    uint32_t place, n_places;
 
     memset(&mine, 0, sizeof(mine));
     mine.wants_multicast = wants_multicast(options);
-    vote.mine = ch_device_find(options->device, heap->me, heap->n, &mine.device);
+    place_on_machine(heap->boot, options, &place, &n_places);
+    vote.mine = ch_device_find(options->device, place, n_places, &mine.device);
     CH_TRY(ch_boot_vote(heap->boot, &vote, peers));
     for (uint32_t pe = 0; pe < heap->n; pe++)
         peers[pe].is_here = same_process(&all[pe], &all[heap->me]);

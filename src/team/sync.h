@@ -172,12 +172,13 @@ size_t ch_sync_chunk_bytes(uint32_t n, size_t wanted, bool is_far, size_t most);
 /* Approximate largest size of a duplicate. */
 #define CH_DUP_BYTES_MAX ((size_t)8 << 20)
 
-/* The same of a team whose sync memory is in the pool (heap.h): a team has this number of
- * duplicates there, none of which is slim, and of each a mirror for every peer. The team of all
- * PEs has more memory for them than others. */
+/* The same of a team whose sync memory is in the pool (heap.h): a team has up to
+ * CH_POOL_DUPS duplicates there, none of which is slim, and fewer if it has many PEs, as each
+ * has a mirror for every peer. The team of all PEs has more memory for them than others. */
 #define CH_POOL_DUPS 4u
+#define CH_POOL_DUPS_OF(n) ((n) <= 16 ? CH_POOL_DUPS : (n) <= 32 ? 2u : 1u)
 #define CH_POOL_DUP_BYTES_MAX(n, is_world) \
-    (((is_world) ? (size_t)24 << 20 : (size_t)6 << 20) / CH_POOL_DUPS / (n))
+    (((is_world) ? (size_t)24 << 20 : (size_t)6 << 20) / CH_POOL_DUPS_OF(n) / (n))
 
 /* Set the layout for chunks of chunk_bytes, what ch_sync_chunk_bytes returned. No duplicate is
  * slim, until the caller sets their number. */

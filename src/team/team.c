@@ -351,7 +351,8 @@ static void set_n_dups(const struct ch_teams *teams, struct ch_team *team)
     team->n_dups = team->is_on_gpu ? 2 * teams->n_dups : teams->n_dups;
     team->layout.n_whole = teams->n_dups;
     if (!team->is_in_pool) return;
-    if (team->layout.n_whole > CH_POOL_DUPS) team->layout.n_whole = CH_POOL_DUPS;
+    if (team->layout.n_whole > CH_POOL_DUPS_OF(team->n))
+        team->layout.n_whole = CH_POOL_DUPS_OF(team->n);
     team->n_dups = team->layout.n_whole;
 }
 

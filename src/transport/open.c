@@ -350,6 +350,12 @@ chorus_status ch_network_open(struct ch_boot *boot, struct ch_heap *heap,
     if (boot->n == 1 ||
         (kinds.may_map && boot->nodes == NULL && !kinds.is_allowed[CH_KIND_loop]))
         return CHORUS_OK;
+    if (ch_heap_device(heap) != NULL && (!kinds.may_map || !ch_heap_has_pool(heap)))
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
+                       "the heap is on GPUs, which reach those of their own host without a "
+                       "network, and CHORUS_TRANSPORT is \"%s\"; add \"mapped\" to it, or set "
+                       "CHORUS_HEAP=host",
+                       options->transport);
     network = calloc(1, sizeof(*network));
     if (network == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a network");
     network->boot = boot;

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/exec_host.h"
 #include "boot/place.h"
+#include "device/device.h"
 #include "transport/proxy.h"
 
 #include <errno.h>
@@ -187,6 +188,8 @@ static void *progress_main(void *arg)
     uint64_t seen = 0;
 
     ch_log_name_pe((int)network->me);
+    /* For good: to make another device current again would give the process a context there. */
+    if (network->proxy != NULL) (void)ch_device_enter(ch_heap_device(network->heap));
     if (network->boot->spare != NULL && ch_place_move_thread(network->boot->spare) != 0)
         CH_LOG(INFO, "the progress thread shares the core of its PE");
     while (!__atomic_load_n(&network->is_ending, __ATOMIC_ACQUIRE)) {

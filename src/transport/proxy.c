@@ -185,6 +185,12 @@ static void carry_out(struct ch_proxy *proxy, const struct ch_request *r)
     const struct ch_network *network = proxy->network;
     const uint32_t ctx = ch_request_ctx(r), pe = ch_request_pe(r);
 
+    if (pe != CH_RING_ALL_PES && (pe >= network->n || !network->is_far[pe])) {
+        ch_network_fail(proxy->network,
+                        "a kernel has posted a request for a PE that no network "
+                        "reaches; its memory was changed");
+        return;
+    }
     switch (ch_request_op(r)) {
     case CH_RING_PUT:
         (void)network->ops->put(network->ep, ctx, pe, at(r->there), at(r->source), r->bytes);

@@ -10,10 +10,17 @@
 /* Peers are arguments of the kernel, which need no loads; this is their largest number. */
 #define CH_KERNEL_PES_MAX 64u
 
-/* The kinds of reports: a wait that failed; a call that was skipped because an earlier one on
- * its team had failed; a call that began while another on its team ran; with CHORUS_CHECK,
- * calls inside kernels that differ between PEs. */
-enum ch_fault_kind { CH_FAULT_LATE, CH_FAULT_SKIPPED, CH_FAULT_OVERLAP, CH_FAULT_DIFFERS };
+/* The kinds of reports: a wait that failed; requests to other hosts that were not posted, or
+ * not carried out in time; a call that was skipped because an earlier one on its team had
+ * failed; a call that began while another on its team ran; with CHORUS_CHECK, calls inside
+ * kernels that differ between PEs. */
+enum ch_fault_kind {
+    CH_FAULT_LATE,
+    CH_FAULT_UNSENT,
+    CH_FAULT_SKIPPED,
+    CH_FAULT_OVERLAP,
+    CH_FAULT_DIFFERS
+};
 
 /* A call in the form in which PEs compare it. */
 struct ch_made {
@@ -57,6 +64,7 @@ struct ch_kernel_args {
     uint64_t *ended;                 /* where each CTA is counted at its end; null: it is not */
     const struct ch_remote *remotes; /* [n], for routed kernels, in the GPU's memory */
     const struct ch_levels *levels;  /* likewise; null: the team has no child teams */
+    const uint64_t *ring_broken;     /* of routed kernels: see struct ch_ring_shared */
     struct ch_sync_layout layout;
     struct ch_peer peers[CH_KERNEL_PES_MAX];
 };

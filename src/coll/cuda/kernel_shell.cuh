@@ -61,7 +61,10 @@ CH_FN void ch_call_report_failure(const struct ch_kernel_args *a, chorus_status 
 {
     volatile uint64_t *failed = ch_kernel_failed_mark(a);
 
-    if (late_pe != a->me) {
+    if (CH_ROUTED && late_pe == a->me && *failed == 0 && st != CHORUS_ERR_STATE) {
+        ch_report_fault(a, CH_FAULT_UNSENT, st, late_pe);
+        *failed = 1;
+    } else if (late_pe != a->me) {
         ch_report_fault(a, CH_FAULT_LATE, st, late_pe);
         *failed = 1;
     } else if (blockIdx.x == 0 && threadIdx.x == 0 && *failed != 0) {
@@ -70,6 +73,13 @@ CH_FN void ch_call_report_failure(const struct ch_kernel_args *a, chorus_status 
         ch_report_fault(a, CH_FAULT_OVERLAP, st, late_pe);
         *failed = 1;
     }
+}
+
+/* The status of a call that ends with st: posts return none, but mark the ring. */
+CH_FN chorus_status ch_call_status(const struct ch_kernel_args *a, chorus_status st)
+{
+    if (!CH_ROUTED || st != CHORUS_OK || a->ring_broken == 0) return st;
+    return (chorus_status)(int64_t) * (const volatile uint64_t *)a->ring_broken;
 }
 
 /* All lanes, at the end of a call outside graphs: count this CTA as ended. A stream that waits
@@ -222,7 +232,8 @@ CH_FN void ch_set_pattern(struct ch_coll *c, struct ch_pattern *pattern,
         c.is_due = CH_IS_DUE_##kind;                                           \
         before;                                                                \
         st = CHORUS_ERR_ABORTED;                                               \
-        if (ch_kernel_begin(&c, CH_PROTO_##proto, block)) st = fn(&c, block);  \
+        if (ch_kernel_begin(&c, CH_PROTO_##proto, block))                      \
+            st = ch_call_status(&a, fn(&c, block));                            \
         if (st != CHORUS_OK) ch_call_report_failure(&a, st, late_peer);        \
         after;                                                                 \
         if (a.ended != 0) ch_call_count_end(&a);                               \

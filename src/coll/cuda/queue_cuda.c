@@ -5,6 +5,7 @@
  */
 #include "coll/cuda/queue.h"
 
+#include "base/ring.h"
 #include "coll/algorithm.h"
 #include "coll/cuda/kernels.h"
 #include "coll/cuda/kernels_routed.h"
@@ -196,6 +197,7 @@ static void fill_args(const struct ch_queue_terms *terms, const struct ch_call *
     if (team->routes != NULL) {
         a->remotes = team->routes->remotes;
         a->levels = team->routes->levels;
+        a->ring_broken = &ch_links_ring(team->teams->links)->shared->broken;
     }
     memcpy(a->peers, team->peers, team->n * sizeof(a->peers[0]));
 }

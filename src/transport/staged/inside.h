@@ -40,9 +40,6 @@ enum {
     CH_STAGED_ENDS = 128,    /* bytes for the words of the two streams, before the queues */
 };
 
-/* Of credits and answers. */
-#define CH_STAGED_CTX (UINT32_MAX - 1)
-
 /* The key by which peers learn that attached memory is on a GPU. */
 #define CH_STAGED_GPU_KEY UINT64_MAX
 

@@ -115,7 +115,7 @@ static void answer_get(struct ch_endpoint *ep, struct ch_staged_peer *peer,
     const struct ch_staged_op answer = {
         .head = {.kind = CH_STAGED_REPLY, .tag = head->tag, .bytes = head->bytes},
         .source = (const char *)(uintptr_t)head->there,
-        .ctx = CH_STAGED_CTX,
+        .ctx = CH_CTX_STAGED,
         .is_on_gpu = ch_staged_place_of(ep, head->there, head->bytes) == CH_STAGED_GPU};
 
     add_answer(ep, peer, &answer);
@@ -231,7 +231,7 @@ static void end_slot(struct ch_endpoint *ep, struct ch_staged_peer *peer, uint64
                      .tag = in->head.tag,
                      .value = in->is_fetched ? peer->words->fetched[i % ep->layout.slots]
                                              : in->value},
-            .ctx = CH_STAGED_CTX};
+            .ctx = CH_CTX_STAGED};
 
         add_answer(ep, peer, &answer);
     }
@@ -248,7 +248,7 @@ static void send_credit(struct ch_endpoint *ep, struct ch_staged_peer *peer)
 
     if (peer->has_failed || peer->credited == peer->ended) return;
     peer->credited = peer->ended;
-    status = ch_staged_put_inner(ep, CH_STAGED_CTX, peer->pe, &put);
+    status = ch_staged_put_inner(ep, CH_CTX_STAGED, peer->pe, &put);
     if (status != CHORUS_OK) ch_staged_fail(ep, peer, status, "%s", ch_error_message());
 }
 

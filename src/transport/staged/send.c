@@ -48,9 +48,10 @@ static void write_head(struct ch_staged_head *head, const struct ch_staged_op *o
 static uint64_t copy_data(struct ch_endpoint *ep, struct ch_staged_peer *peer, char *data,
                           const struct ch_staged_op *op, size_t bytes)
 {
-    const char *source = op->source + op->at;
+    const char *source;
 
-    if (bytes == 0) return 0;
+    if (bytes == 0) return 0; /* there may be no source */
+    source = op->source + op->at;
     if (op->is_on_gpu) return ch_staged_copy(ep, &ep->out, peer, data, source, bytes);
     ch_get_bytes(data, source, bytes);
     return 0;
