@@ -66,20 +66,27 @@ CH_FN void ch_link_post_word(struct ch_link *link, uint64_t *there, uint64_t val
     ch_route_post(route, &request);
 }
 
+/* The first 8 bytes at src, or `bytes` if that is less, and 0 behind them. The loop is
+ * unrolled: an array would be in local memory. */
+CH_FN uint64_t ch_route_load_word(const unsigned char *src, size_t bytes)
+{
+    uint64_t word = 0;
+
+    if (bytes >= 8 && ((uintptr_t)src & 7) == 0) return *(const uint64_t *)(const void *)src;
+#pragma unroll
+    for (uint32_t i = 0; i < 8; i++)
+        if (i < bytes) word |= (uint64_t)src[i] << 8 * i;
+    return word;
+}
+
 /* Put up to CH_INLINE_BYTES at src into the request. */
 CH_FN void ch_route_set_inline(struct ch_request *request, const void *src, size_t bytes)
 {
-    uint64_t data[2] = {0, 0};
+    const unsigned char *at = (const unsigned char *)src;
 
-    if ((((uintptr_t)src | bytes) & 7) == 0) {
-        data[0] = ((const uint64_t *)src)[0];
-        if (bytes > 8) data[1] = ((const uint64_t *)src)[1];
-    } else {
-        memcpy(data, src, bytes);
-    }
     request->head |= (uint64_t)bytes << 8;
-    request->source = data[0];
-    request->bytes = data[1];
+    request->source = ch_route_load_word(at, bytes);
+    request->bytes = bytes > 8 ? ch_route_load_word(at + 8, bytes - 8) : 0;
 }
 
 CH_FN void ch_link_post_signal(struct ch_link *link, void *there, const void *src, size_t bytes,
