@@ -183,7 +183,8 @@ static void *produce(void *arg)
         chorus_status st;
 
         if (op_of(number) == CH_RING_FLUSH) {
-            st = ch_ring_flush(&s->ring, &s->policy, p->id, &p->completion, number);
+            st = ch_ring_flush(&s->ring, &s->policy, ch_request_head(CH_RING_FLUSH, p->id, 0),
+                               &p->completion, number);
         } else {
             make_request(p, number, &r);
             for (uint32_t i = 0; has_source(number) && i < SOURCE_WORDS; i++)
@@ -412,7 +413,7 @@ static void expect_broken(struct scene *s, chorus_status failure)
 
     ch_wait_policy_init(&policy, &door, 2, 2, 60 * CH_NS_PER_S);
     ck_assert_int_eq(ch_ring_post(&s->ring, &policy, &r), failure);
-    ck_assert_int_eq(ch_ring_flush(&s->ring, &policy, 0, &word, 4), failure);
+    ck_assert_int_eq(ch_ring_flush(&s->ring, &policy, CH_RING_FLUSH, &word, 4), failure);
     ck_assert_int_eq(ch_ring_wait(&s->ring, &policy, &word, 4), failure);
     ck_assert_int_eq(ch_ring_wait(&s->ring, &policy, &word, 3), CHORUS_OK);
     ck_assert(ch_clock_ns() - begin < 30 * CH_NS_PER_S);
@@ -480,7 +481,7 @@ static void *flush_meanwhile(void *arg)
     struct waiter *const w = arg;
     uint64_t word = 0;
 
-    w->flush = ch_ring_flush(&w->scene->ring, &w->policy, 0, &word, 1);
+    w->flush = ch_ring_flush(&w->scene->ring, &w->policy, CH_RING_FLUSH, &word, 1);
     return NULL;
 }
 
@@ -512,7 +513,9 @@ START_TEST(flush__not_carried_out_in_time__does_not_break_the_ring)
     struct ch_request found;
 
     open_scene(&s, 2, 0, 30 * CH_NS_PER_MS);
-    ck_assert_int_eq(ch_ring_flush(&s.ring, &s.policy, 7, &word, 1), CHORUS_ERR_TIMEOUT);
+    ck_assert_int_eq(
+        ch_ring_flush(&s.ring, &s.policy, ch_request_head(CH_RING_FLUSH, 7, 0), &word, 1),
+        CHORUS_ERR_TIMEOUT);
     ck_assert_int_eq(post_numbered(&s, 1), CHORUS_OK);
     ck_assert_int_eq(ch_ring_take(&s.consumer, &found), 1);
     ck_assert_int_eq(ch_request_op(&found), CH_RING_FLUSH);

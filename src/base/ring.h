@@ -288,15 +288,14 @@ CH_FN chorus_status ch_ring_wait(const struct ch_ring *ring,
     return st;
 }
 
-/* Wait until the sources of all earlier requests for `pe`, of this lane and of those that have
- * synchronised with it, may change. One lane at a time uses a completion word, with values that
- * grow. */
+/* Wait until the sources of all earlier requests may change that are for the peer and of the
+ * context in `head`, that of a FLUSH, and of this lane or of those that have synchronised with
+ * it. One lane at a time uses a completion word, with values that grow. */
 CH_FN chorus_status ch_ring_flush(const struct ch_ring *ring,
-                                  const struct ch_wait_policy *policy, uint32_t pe,
+                                  const struct ch_wait_policy *policy, uint64_t head,
                                   uint64_t *word, uint64_t value)
 {
-    const struct ch_request request = {
-        ch_request_head(CH_RING_FLUSH, pe, 0), 0, 0, 0, (uint64_t)(uintptr_t)word, value};
+    const struct ch_request request = {head, 0, 0, 0, (uint64_t)(uintptr_t)word, value};
     const chorus_status st = ch_ring_post(ring, policy, &request);
 
     return st == CHORUS_OK ? ch_ring_wait(ring, policy, word, value) : st;

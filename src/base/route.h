@@ -111,7 +111,8 @@ CH_FN chorus_status ch_link_flush(struct ch_link *link)
     const struct ch_wait_policy policy = ch_route_policy(route);
     uint64_t *const word = &route->done[blockIdx.x];
 
-    return ch_ring_flush(&route->ring, &policy, route->pe, word, ch_word_load(word) + 1);
+    return ch_ring_flush(&route->ring, &policy, ch_route_head(route, CH_RING_FLUSH), word,
+                         ch_word_load(word) + 1);
 }
 #endif
 

@@ -35,7 +35,8 @@ static __global__ void post_all(const struct ring_run run)
 
     for (uint32_t number = 0; number < run.posts && st == CHORUS_OK; number++) {
         if (number % 3 == 2) {
-            st = ch_ring_flush(&ring, &policy, lane, &run.words[lane], number);
+            st = ch_ring_flush(&ring, &policy, ch_request_head(CH_RING_FLUSH, lane, 0),
+                               &run.words[lane], number);
         } else {
             const struct ch_request r = make_request(&run, lane, number);
 

@@ -89,8 +89,7 @@ static void post(const struct ch_request *r)
     if (ch_request_op(r) == CH_RING_QUIET)
         st = ch_ring_call(&ring, &policy, r);
     else if (ch_request_op(r) == CH_RING_FLUSH)
-        st = ch_ring_flush(&ring, &policy, ch_request_pe(r), (uint64_t *)(uintptr_t)r->word,
-                           r->value);
+        st = ch_ring_flush(&ring, &policy, r->head, (uint64_t *)(uintptr_t)r->word, r->value);
     else
         st = ch_ring_post(&ring, &policy, r);
     if (st != CHORUS_OK) sim_fail("a post returned an error");
