@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { BLOB_BYTES_MAX = 512 };
+enum { BLOB_BYTES_MAX = 1024 };
 
 #define PLENTY_NS 60000000000ull
 
@@ -121,7 +121,7 @@ static chorus_status forked_exchange(struct ch_boot *boot, const void *blob, siz
     (void)pthread_barrier_wait(&room->barrier);
     for (uint32_t pe = 0; pe < boot->n; pe++) {
         if (bytes != 0) memcpy((char *)blobs_out + pe * bytes, room->blobs[pe], bytes);
-        if (fd >= 0) fds_out[pe] = take_fd(room, pe);
+        if (fd >= 0) fds_out[pe] = ch_boot_is_near(boot, pe) ? take_fd(room, pe) : -1;
     }
     (void)pthread_barrier_wait(&room->barrier);
     return CHORUS_OK;

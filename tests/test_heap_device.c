@@ -277,6 +277,27 @@ START_TEST(handles__option_is_off_on_one_pe__are_descriptors_on_all)
 }
 END_TEST
 
+/* On two hosts, of which the PE on one wants no peers. */
+static void forgo_peers(struct ch_boot *boot)
+{
+    struct ch_options options = options_for(CHORUS_HEAP_cuda);
+    struct ch_heap *heap = NULL;
+
+    options.nodes = 2;
+    options.p2p = boot->me != 1;
+    EXPECT(ch_boot_locate(boot, &options) == CHORUS_OK);
+    EXPECT(ch_heap_open(boot, &options, &heap) == CHORUS_OK);
+    EXPECT(fake.fabric_handles == 0 && fake.descriptors == 1);
+    close_all(boot, heap);
+}
+
+START_TEST(handles__p2p_is_off_on_one_pe__are_descriptors_on_all)
+{
+    fake.has_fabric = 1;
+    pes_run_processes(2, forgo_peers);
+}
+END_TEST
+
 START_TEST(alloc__gpu_is_full__fails_on_all_and_changes_nothing)
 {
     fake.free_bytes = 16 * M;
@@ -628,6 +649,7 @@ int main(void)
     tcase_add_test(tcase, handles__all_gpus_offer_fabric__no_descriptor_is_passed);
     tcase_add_test(tcase, handles__one_gpu_without_fabric__are_descriptors_on_all);
     tcase_add_test(tcase, handles__option_is_off_on_one_pe__are_descriptors_on_all);
+    tcase_add_test(tcase, handles__p2p_is_off_on_one_pe__are_descriptors_on_all);
     tcase_add_test(tcase, open__by_fabric_and_one_gpu_fails__is_told_on_all);
     tcase_add_test(tcase, alloc__gpu_is_full__fails_on_all_and_changes_nothing);
     tcase_add_test(tcase, grow__one_gpu_fails__none_grows);

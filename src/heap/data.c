@@ -199,8 +199,7 @@ static void keep_reasons(struct ch_data *data, const struct ch_options *options,
 }
 
 /* Choose how memory is shared with other processes, from the rows of all PEs. */
-static void choose_handles(struct ch_data *data, const struct ch_options *options,
-                           const bool *rows)
+static void choose_handles(struct ch_data *data, const bool *rows)
 {
     bool is_alone = true; /* all PEs are in this process; the same result on all */
     uint32_t without = 0;
@@ -209,7 +208,7 @@ static void choose_handles(struct ch_data *data, const struct ch_options *option
         is_alone = is_alone && data->is_here[pe];
     while (without < data->n && rows[without * row_bytes(data)])
         without++;
-    data->by_fabric = !is_alone && options->p2p && without == data->n;
+    data->by_fabric = !is_alone && without == data->n;
     if (data->by_fabric)
         CH_LOG(DEBUG, "memory of GPUs is shared by fabric handles, which all PEs offer");
     else if (!is_alone)
@@ -251,12 +250,12 @@ static chorus_status agree_on_groups(struct ch_data *data, const struct ch_optio
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the answers of %u PEs", data->n);
     vote.values = own = rows + data->n * bytes;
     if (mine == CHORUS_OK) {
-        own[0] = offers_fabric(data, options);
+        own[0] = options->p2p && offers_fabric(data, options);
         find_reachable(data, options, peers, own + 1);
     }
     st = ch_boot_vote(data->boot, &vote, rows);
     if (st == CHORUS_OK) {
-        choose_handles(data, options, rows);
+        choose_handles(data, rows);
         set_groups(data, rows);
         keep_reasons(data, options, peers, rows);
         st = check_groups(data, peers);
