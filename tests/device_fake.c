@@ -117,6 +117,7 @@ void ch_device_unreserve(const struct ch_device *device, char *base, size_t byte
 
 bool ch_device_offers_fabric(const struct ch_device *device, size_t bytes)
 {
+    count(&fake.fabric_queries, 1);
     if (bytes % FAKE_GRANULE_BYTES != 0) return false;
     return fake.has_fabric && !(is_bad(device) && fake.has_no_fabric);
 }

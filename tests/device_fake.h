@@ -34,6 +34,7 @@ struct fake {
     int devices, reserved, handles, mapped, registered, bound;
 
     int fabric_handles, descriptors; /* made for others, ever */
+    int fabric_queries;              /* whether a device offers fabric handles, ever */
 };
 extern struct fake fake;
 

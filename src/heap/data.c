@@ -198,20 +198,25 @@ static void keep_reasons(struct ch_data *data, const struct ch_options *options,
     }
 }
 
+/* Are all PEs in this process? The same result on all. */
+static bool is_one_process(const struct ch_data *data)
+{
+    for (uint32_t pe = 0; pe < data->n; pe++)
+        if (!data->is_here[pe]) return false;
+    return true;
+}
+
 /* Choose how memory is shared with other processes, from the rows of all PEs. */
 static void choose_handles(struct ch_data *data, const bool *rows)
 {
-    bool is_alone = true; /* all PEs are in this process; the same result on all */
     uint32_t without = 0;
 
-    for (uint32_t pe = 0; pe < data->n; pe++)
-        is_alone = is_alone && data->is_here[pe];
     while (without < data->n && rows[without * row_bytes(data)])
         without++;
-    data->by_fabric = !is_alone && without == data->n;
+    data->by_fabric = without == data->n;
     if (data->by_fabric)
         CH_LOG(DEBUG, "memory of GPUs is shared by fabric handles, which all PEs offer");
-    else if (!is_alone)
+    else
         CH_LOG(DEBUG, "memory of GPUs is shared by descriptors: PE %u has no fabric handles",
                without);
 }
@@ -242,6 +247,7 @@ static chorus_status agree_on_groups(struct ch_data *data, const struct ch_optio
                                      const struct ch_data_peer *peers, chorus_status mine)
 {
     const size_t bytes = row_bytes(data);
+    const bool is_alone = mine == CHORUS_OK && is_one_process(data);
     bool *rows = calloc(data->n + 1, bytes), *own;
     struct ch_vote vote = {.step = "heap on GPUs", .mine = mine, .bytes = bytes};
     chorus_status st;
@@ -250,12 +256,12 @@ static chorus_status agree_on_groups(struct ch_data *data, const struct ch_optio
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the answers of %u PEs", data->n);
     vote.values = own = rows + data->n * bytes;
     if (mine == CHORUS_OK) {
-        own[0] = options->p2p && offers_fabric(data, options);
+        own[0] = !is_alone && options->p2p && offers_fabric(data, options);
         find_reachable(data, options, peers, own + 1);
     }
     st = ch_boot_vote(data->boot, &vote, rows);
     if (st == CHORUS_OK) {
-        choose_handles(data, rows);
+        if (!is_alone) choose_handles(data, rows);
         set_groups(data, rows);
         keep_reasons(data, options, peers, rows);
         st = check_groups(data, peers);
