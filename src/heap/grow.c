@@ -106,26 +106,6 @@ static size_t next_limit(const struct ch_heap *heap, size_t old, size_t limit)
     return next < most ? next : most;
 }
 
-/* Back [lo, hi) of this PE's symmetric part, for this PE and for peers that access it, which
- * need *key_out. */
-static chorus_status commit_own(const struct ch_heap *heap, size_t lo, size_t hi,
-                                uint64_t *key_out)
-{
-    const struct ch_segment *const own = &heap->segments[heap->me];
-    const size_t base = heap->layout.symmetric_offset;
-    const int error = ch_segment_commit(own, base + lo, base + hi);
-    const struct ch_memory_part part = {.base = own->base + base + lo, .bytes = hi - lo};
-    chorus_status st = CHORUS_OK;
-
-    if (error != 0)
-        return CH_FAIL(CHORUS_ERR_NOMEM, "could not get memory from its host: %s",
-                       strerror(error));
-    if (heap->registration.attach != NULL)
-        st = heap->registration.attach(heap->registration.self, &part, key_out);
-    if (st != CHORUS_OK) ch_segment_decommit(own, base + lo, base + hi);
-    return st;
-}
-
 /* The bytes [lo, hi) of PE pe's symmetric part, at its own address. */
 static struct ch_memory_part part_at_owner(const struct ch_heap *heap, uint32_t pe, size_t lo,
                                            size_t hi)
@@ -137,6 +117,26 @@ static struct ch_memory_part part_at_owner(const struct ch_heap *heap, uint32_t 
                                    .bytes = hi - lo,
                                    .kind = is_on_gpu ? CH_MEMORY_GPU : CH_MEMORY_HOST,
                                    .dma_buf = -1};
+}
+
+/* Back [lo, hi) of this PE's symmetric part, for this PE and for peers that access it, which
+ * need *key_out. */
+static chorus_status commit_own(const struct ch_heap *heap, size_t lo, size_t hi,
+                                uint64_t *key_out)
+{
+    const struct ch_segment *const own = &heap->segments[heap->me];
+    const size_t base = heap->layout.symmetric_offset;
+    const int error = ch_segment_commit(own, base + lo, base + hi);
+    const struct ch_memory_part part = part_at_owner(heap, heap->me, lo, hi);
+    chorus_status st = CHORUS_OK;
+
+    if (error != 0)
+        return CH_FAIL(CHORUS_ERR_NOMEM, "could not get memory from its host: %s",
+                       strerror(error));
+    if (heap->registration.attach != NULL)
+        st = heap->registration.attach(heap->registration.self, &part, key_out);
+    if (st != CHORUS_OK) ch_segment_decommit(own, base + lo, base + hi);
+    return st;
 }
 
 /* Give the network the keys of all PEs for [lo, hi) of their symmetric parts. */
