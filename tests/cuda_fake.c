@@ -19,6 +19,7 @@ struct CUstream_st {
     uint64_t capture;
     int device;
     int is_broken;
+    int priority;
     int is_blocking;           /* it waits for the legacy stream, and that for it */
     const uint64_t *waits_for; /* its work has ended but for this wait; null: for none */
     uint64_t least;
@@ -347,7 +348,7 @@ const char *cudaGetErrorString(cudaError_t error)
 
 /* --- streams and events ------------------------------------------------------------------ */
 /* The lowest free place, so that a handle comes again at once. */
-cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, int priority)
 {
     if (current == cuda_fake.full_device) return cudaErrorMemoryAllocation;
     (void)pthread_mutex_lock(&lock);
@@ -355,6 +356,7 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
         if (streams[i].number != 0) continue;
         streams[i] = (struct CUstream_st){.number = 100 + ++last_number,
                                           .device = current,
+                                          .priority = priority,
                                           .is_blocking = flags == cudaStreamDefault};
         *stream = &streams[i];
         cuda_fake.streams++;
@@ -363,6 +365,24 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
     }
     (void)pthread_mutex_unlock(&lock);
     return cudaErrorMemoryAllocation;
+}
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    return cudaStreamCreateWithPriority(stream, flags, 0);
+}
+
+cudaError_t cudaDeviceGetStreamPriorityRange(int *lowest, int *highest)
+{
+    *lowest = 0;
+    *highest = FAKE_PRIORITY_HIGHEST;
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamGetPriority(cudaStream_t stream, int *priority)
+{
+    *priority = stream->priority;
+    return cudaSuccess;
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream)

@@ -15,7 +15,7 @@
 
 #include <stdint.h>
 
-enum { FAKE_DEVICES_MAX = 4, FAKE_NOTES_MAX = 1024 };
+enum { FAKE_DEVICES_MAX = 4, FAKE_NOTES_MAX = 1024, FAKE_PRIORITY_HIGHEST = -5 };
 
 /* FAKE_EARLY: a launch that may begin before the kernel before it has ended; FAKE_LETS: one
  * that lets the next kernel begin before it has ended. */

@@ -329,8 +329,10 @@ void *ch_device_stream(const struct ch_device *device)
     return NULL;
 }
 
-chorus_status ch_device_stream_create(const struct ch_device *device, void **stream_out)
+chorus_status ch_device_stream_create(const struct ch_device *device, bool is_urgent,
+                                      void **stream_out)
 {
+    count(&fake.urgent_streams, is_urgent);
     *stream_out = fake_streams != NULL ? fake_streams->create(device->id.ordinal) : &fake;
     return CHORUS_OK;
 }
@@ -361,18 +363,11 @@ chorus_status ch_device_put_copy(const struct ch_device *device, void *stream, v
     return ch_device_copy(device, dst, src, bytes);
 }
 
-chorus_status ch_device_put_store(const struct ch_device *device, void *stream, uint64_t *word,
-                                  uint64_t value)
+chorus_status ch_device_put_store(const struct ch_device *device, void *stream, void *word,
+                                  uint64_t value, size_t bytes)
 {
-    if (fake_streams != NULL) return fake_streams->store(stream, word, value, sizeof(*word));
-    return ch_device_store(device, word, value, sizeof(*word));
-}
-
-chorus_status ch_device_put_store_4(const struct ch_device *device, void *stream,
-                                    uint32_t *word, uint32_t value)
-{
-    if (fake_streams != NULL) return fake_streams->store(stream, word, value, sizeof(*word));
-    return ch_device_store(device, word, value, sizeof(*word));
+    if (fake_streams != NULL) return fake_streams->store(stream, word, value, bytes);
+    return ch_device_store(device, word, value, bytes);
 }
 
 chorus_status ch_device_put_wait(const struct ch_device *device, void *stream,

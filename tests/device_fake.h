@@ -35,6 +35,7 @@ struct fake {
 
     int fabric_handles, descriptors; /* made for others, ever */
     int fabric_queries;              /* whether a device offers fabric handles, ever */
+    int urgent_streams;              /* made, ever */
 };
 extern struct fake fake;
 

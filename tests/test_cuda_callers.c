@@ -39,15 +39,31 @@ START_TEST(stream__created__takes_stores_of_words)
     uint64_t wide = 0;
     void *stream = NULL;
 
-    ck_assert_int_eq(ch_device_stream_create(device, &stream), CHORUS_OK);
+    ck_assert_int_eq(ch_device_stream_create(device, false, &stream), CHORUS_OK);
     ck_assert_ptr_ne(stream, ch_device_stream(device));
-    ck_assert_int_eq(ch_device_put_store_4(device, stream, &narrow.word, 0x80000007),
+    ck_assert_int_eq(ch_device_put_store(device, stream, &narrow.word, 0x80000007, 4),
                      CHORUS_OK);
-    ck_assert_int_eq(ch_device_put_store(device, stream, &wide, UINT64_MAX - 1), CHORUS_OK);
+    ck_assert_int_eq(ch_device_put_store(device, stream, &wide, UINT64_MAX - 1, 8), CHORUS_OK);
     ck_assert(narrow.before == 1 && narrow.word == 0x80000007 && narrow.after == 3);
     ck_assert_uint_eq(wide, UINT64_MAX - 1);
     ch_device_stream_destroy(device, stream);
     ch_device_stream_destroy(device, NULL);
+}
+END_TEST
+
+START_TEST(stream__urgent__has_the_highest_priority)
+{
+    void *urgent = NULL, *other = NULL;
+    int priority = 0;
+
+    ck_assert_int_eq(ch_device_stream_create(device, true, &urgent), CHORUS_OK);
+    ck_assert_int_eq(ch_device_stream_create(device, false, &other), CHORUS_OK);
+    ck_assert_int_eq(cudaStreamGetPriority(urgent, &priority), cudaSuccess);
+    ck_assert_int_eq(priority, FAKE_PRIORITY_HIGHEST);
+    ck_assert_int_eq(cudaStreamGetPriority(other, &priority), cudaSuccess);
+    ck_assert_int_eq(priority, 0);
+    ch_device_stream_destroy(device, urgent);
+    ch_device_stream_destroy(device, other);
 }
 END_TEST
 
@@ -56,7 +72,7 @@ START_TEST(stream__on_a_full_gpu__is_refused)
     void *stream = NULL;
 
     cuda_fake.full_device = 0;
-    ck_assert_int_eq(ch_device_stream_create(device, &stream), CHORUS_ERR_NOMEM);
+    ck_assert_int_eq(ch_device_stream_create(device, false, &stream), CHORUS_ERR_NOMEM);
     expect_said("creating a stream on GPU 0");
     ck_assert_ptr_null(stream);
 }
@@ -67,9 +83,9 @@ START_TEST(store__on_a_gpu_that_fails__is_a_failure)
     uint32_t word = 5;
     void *stream = NULL;
 
-    ck_assert_int_eq(ch_device_stream_create(device, &stream), CHORUS_OK);
+    ck_assert_int_eq(ch_device_stream_create(device, false, &stream), CHORUS_OK);
     cuda_fake.bad_memory = 0;
-    ck_assert_int_eq(ch_device_put_store_4(device, stream, &word, 1), CHORUS_ERR_SYSTEM);
+    ck_assert_int_eq(ch_device_put_store(device, stream, &word, 1, 4), CHORUS_ERR_SYSTEM);
     expect_said("a store of 4 bytes on GPU 0");
     ck_assert_uint_eq(word, 5);
     ch_device_stream_destroy(device, stream);
@@ -82,7 +98,7 @@ START_TEST(check__of_a_stream__finds_failures)
     uint64_t word = 0;
     void *stream = NULL;
 
-    ck_assert_int_eq(ch_device_stream_create(device, &stream), CHORUS_OK);
+    ck_assert_int_eq(ch_device_stream_create(device, false, &stream), CHORUS_OK);
     ck_assert_int_eq(ch_device_stream_check(device, stream), CHORUS_OK);
     cuda_fake_wait(stream, &word, 1);
     ck_assert_int_eq(ch_device_stream_check(device, stream), CHORUS_OK);
@@ -115,6 +131,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, stream__created__takes_stores_of_words);
+    tcase_add_test(tcase, stream__urgent__has_the_highest_priority);
     tcase_add_test(tcase, stream__on_a_full_gpu__is_refused);
     tcase_add_test(tcase, store__on_a_gpu_that_fails__is_a_failure);
     tcase_add_test(tcase, check__of_a_stream__finds_failures);

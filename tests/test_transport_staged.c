@@ -45,6 +45,7 @@ static void side_open(struct side *s, struct ch_boot *boot)
     EXPECT(ops->attach(s->net.ep, &(struct ch_memory_part){.base = s->gpu, .bytes = BYTES},
                        &key) == CHORUS_OK);
     EXPECT(key == CH_STAGED_GPU_KEY);
+    EXPECT(fake.urgent_streams >= 2);
     net_pe_share(&s->net, s->gpu, BYTES, key, s->gpu_there);
     net_pe_meet(&s->net);
 }

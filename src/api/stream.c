@@ -80,7 +80,7 @@ static chorus_status make_stream(const struct ch_context *context,
     if (context->gpu == NULL)
         return ch_stream_create((uint32_t)context->options.ctas, (int)context->boot->me,
                                 stream_out);
-    CH_TRY(ch_gpu_stream_create(context->gpu, &stream));
+    CH_TRY(ch_device_stream_create(ch_heap_device(context->heap), false, &stream));
     *stream_out = stream;
     return CHORUS_OK;
 }

@@ -86,7 +86,8 @@ static chorus_status queue_signal_on_gpu(const struct ch_device *device, const s
                                        .value = op->value};
 
     if (op->how == CHORUS_SIGNAL_ADD) return ch_amo_launch(device, stream, &add);
-    return ch_device_put_store(device, stream, peer_address(op, op->word), op->value);
+    return ch_device_put_store(device, stream, peer_address(op, op->word), op->value,
+                               sizeof(*op->word));
 }
 
 /* Queue a checked call to a peer that is not near, or a quiet of all these. */

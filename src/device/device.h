@@ -126,9 +126,9 @@ CH_MUST_CHECK chorus_status ch_device_event_create(const struct ch_device *devic
 void ch_device_event_destroy(const struct ch_device *device, void *event);
 
 /* Create a cudaStream_t of this device, which does not synchronise with other streams, not even
- * with the default one; destroying null is a no-op. */
+ * with the default one. is_urgent: it has the highest priority. Destroying null is a no-op. */
 CH_MUST_CHECK chorus_status ch_device_stream_create(const struct ch_device *device,
-                                                    void **stream_out);
+                                                    bool is_urgent, void **stream_out);
 void ch_device_stream_destroy(const struct ch_device *device, void *stream);
 /* Has work of a cudaStream_t failed? Does not wait for work that is under way. */
 CH_MUST_CHECK chorus_status ch_device_stream_check(const struct ch_device *device,
@@ -139,9 +139,7 @@ CH_MUST_CHECK chorus_status ch_device_stream_check(const struct ch_device *devic
 CH_MUST_CHECK chorus_status ch_device_put_copy(const struct ch_device *device, void *stream,
                                                void *dst, const void *src, size_t bytes);
 CH_MUST_CHECK chorus_status ch_device_put_store(const struct ch_device *device, void *stream,
-                                                uint64_t *word, uint64_t value);
-CH_MUST_CHECK chorus_status ch_device_put_store_4(const struct ch_device *device, void *stream,
-                                                  uint32_t *word, uint32_t value);
+                                                void *word, uint64_t value, size_t bytes);
 
 /* Wait until a word in this device's memory is at least, or equal to, a value, which work that
  * was queued earlier stores: queued on a cudaStream_t, for later work of that stream, without a

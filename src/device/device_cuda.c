@@ -91,37 +91,42 @@ static chorus_status find_image(struct ch_device *d)
         cudaGetErrorString(error), is.major, is.minor);
 }
 
+/* Make the device current, and create its stream and find its image. */
+static chorus_status open_stream(struct ch_device *d)
+{
+    chorus_status st;
+    int lowest;
+
+    CH_TRY_CUDA(d, "opening it", cudaSetDevice(d->id.ordinal));
+    CH_TRY_CUDA(d, "reading the priorities of streams",
+                cudaDeviceGetStreamPriorityRange(&lowest, &d->urgent));
+    CH_TRY(ch_device_stream_create(d, false, &d->stream));
+    st = find_image(d);
+    if (st != CHORUS_OK) (void)cudaStreamDestroy((cudaStream_t)d->stream);
+    return st;
+}
+
 chorus_status ch_device_open(const struct ch_device_id *id, struct ch_device **device_out)
 {
     struct ch_device *d = calloc(1, sizeof(*d));
     chorus_status st;
-    cudaError_t error;
 
     if (d == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the data of a GPU");
     d->id = *id;
-    CH_TRY_GOTO(st, ch_driver_load(&d->driver), out_free);
-    error = cudaSetDevice(id->ordinal);
-    if (error == cudaSuccess)
-        error = cudaStreamCreateWithFlags(&d->stream, cudaStreamNonBlocking);
-    if (error != cudaSuccess) {
-        st = ch_device_fail_runtime(d, "creating a stream", error);
-        goto out_free;
+    st = ch_driver_load(&d->driver);
+    if (st == CHORUS_OK) st = open_stream(d);
+    if (st != CHORUS_OK) {
+        free(d);
+        return st;
     }
-    CH_TRY_GOTO(st, find_image(d), out_stream);
     *device_out = d;
     return CHORUS_OK;
-
-out_stream:
-    (void)cudaStreamDestroy(d->stream);
-out_free:
-    free(d);
-    return st;
 }
 
 void ch_device_close(struct ch_device *device)
 {
     if (device == NULL) return;
-    (void)cudaStreamDestroy(device->stream);
+    (void)cudaStreamDestroy((cudaStream_t)device->stream);
     free(device);
 }
 
@@ -193,7 +198,7 @@ size_t ch_device_free_bytes(const struct ch_device *device)
 static chorus_status wait_and_leave(const struct ch_device *d, const char *what,
                                     cudaError_t error, int before)
 {
-    if (error == cudaSuccess) error = cudaStreamSynchronize(d->stream);
+    if (error == cudaSuccess) error = cudaStreamSynchronize((cudaStream_t)d->stream);
     ch_device_leave(d, before);
     return error == cudaSuccess ? CHORUS_OK : ch_device_fail_runtime(d, what, error);
 }
@@ -203,9 +208,10 @@ chorus_status ch_device_copy(const struct ch_device *device, void *dst, const vo
 {
     const int before = ch_device_enter(device);
 
-    return wait_and_leave(device, "a copy",
-                          cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, device->stream),
-                          before);
+    return wait_and_leave(
+        device, "a copy",
+        cudaMemcpyAsync(dst, src, bytes, cudaMemcpyDefault, (cudaStream_t)device->stream),
+        before);
 }
 
 chorus_status ch_device_zero(const struct ch_device *device, void *dst, size_t bytes)
@@ -213,29 +219,33 @@ chorus_status ch_device_zero(const struct ch_device *device, void *dst, size_t b
     const int before = ch_device_enter(device);
 
     return wait_and_leave(device, "zeroing memory",
-                          cudaMemsetAsync(dst, 0, bytes, device->stream), before);
+                          cudaMemsetAsync(dst, 0, bytes, (cudaStream_t)device->stream), before);
 }
 
 /* Executed by the front end of the device, so that it works while kernels occupy all
  * multiprocessors. */
-chorus_status ch_device_store(const struct ch_device *device, void *dst, uint64_t value,
-                              size_t bytes)
+chorus_status ch_device_put_store(const struct ch_device *device, void *stream, void *word,
+                                  uint64_t value, size_t bytes)
 {
-    const CUdeviceptr address = (CUdeviceptr)(uintptr_t)dst;
-    const CUstream stream = (CUstream)device->stream;
+    const CUdeviceptr address = (CUdeviceptr)(uintptr_t)word;
     const int before = ch_device_enter(device);
     const CUresult result =
         bytes == sizeof(uint32_t)
-            ? device->driver.cuStreamWriteValue32(stream, address, (cuuint32_t)value,
+            ? device->driver.cuStreamWriteValue32((CUstream)stream, address, (cuuint32_t)value,
                                                   CU_STREAM_WRITE_VALUE_DEFAULT)
-            : device->driver.cuStreamWriteValue64(stream, address, value,
+            : device->driver.cuStreamWriteValue64((CUstream)stream, address, value,
                                                   CU_STREAM_WRITE_VALUE_DEFAULT);
 
-    if (result != CUDA_SUCCESS) {
-        ch_device_leave(device, before);
-        return ch_device_fail_driver(device, "a store", bytes, result);
-    }
-    return wait_and_leave(device, "a store", cudaSuccess, before);
+    ch_device_leave(device, before);
+    return result == CUDA_SUCCESS ? CHORUS_OK
+                                  : ch_device_fail_driver(device, "a store", bytes, result);
+}
+
+chorus_status ch_device_store(const struct ch_device *device, void *dst, uint64_t value,
+                              size_t bytes)
+{
+    CH_TRY(ch_device_put_store(device, device->stream, dst, value, bytes));
+    return wait_and_leave(device, "a store", cudaSuccess, ch_device_enter(device));
 }
 
 chorus_status ch_device_wait(const struct ch_device *device)
@@ -326,11 +336,14 @@ void ch_device_event_destroy(const struct ch_device *device, void *event)
     if (event != NULL) (void)cudaEventDestroy(event);
 }
 
-chorus_status ch_device_stream_create(const struct ch_device *device, void **stream_out)
+chorus_status ch_device_stream_create(const struct ch_device *device, bool is_urgent,
+                                      void **stream_out)
 {
     const int before = ch_device_enter(device);
     cudaStream_t stream = NULL;
-    const cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
+    const cudaError_t error =
+        is_urgent ? cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, device->urgent)
+                  : cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
 
     ch_device_leave(device, before);
     if (error != cudaSuccess) return ch_device_fail_runtime(device, "creating a stream", error);
@@ -365,32 +378,6 @@ chorus_status ch_device_put_copy(const struct ch_device *device, void *stream, v
 
     ch_device_leave(device, before);
     return error == cudaSuccess ? CHORUS_OK : ch_device_fail_runtime(device, "a copy", error);
-}
-
-chorus_status ch_device_put_store(const struct ch_device *device, void *stream, uint64_t *word,
-                                  uint64_t value)
-{
-    const int before = ch_device_enter(device);
-    const CUresult result = device->driver.cuStreamWriteValue64(
-        (CUstream)stream, (CUdeviceptr)(uintptr_t)word, value, CU_STREAM_WRITE_VALUE_DEFAULT);
-
-    ch_device_leave(device, before);
-    return result == CUDA_SUCCESS
-               ? CHORUS_OK
-               : ch_device_fail_driver(device, "a store", sizeof(*word), result);
-}
-
-chorus_status ch_device_put_store_4(const struct ch_device *device, void *stream,
-                                    uint32_t *word, uint32_t value)
-{
-    const int before = ch_device_enter(device);
-    const CUresult result = device->driver.cuStreamWriteValue32(
-        (CUstream)stream, (CUdeviceptr)(uintptr_t)word, value, CU_STREAM_WRITE_VALUE_DEFAULT);
-
-    ch_device_leave(device, before);
-    return result == CUDA_SUCCESS
-               ? CHORUS_OK
-               : ch_device_fail_driver(device, "a store", sizeof(*word), result);
 }
 
 /* Executed by the front end of the device, so that the wait occupies no multiprocessor. CUDA

@@ -250,9 +250,10 @@ void ch_device_event_destroy(const struct ch_device *device, void *event)
     (void)device, (void)event;
 }
 
-chorus_status ch_device_stream_create(const struct ch_device *device, void **stream_out)
+chorus_status ch_device_stream_create(const struct ch_device *device, bool is_urgent,
+                                      void **stream_out)
 {
-    (void)device, (void)stream_out;
+    (void)device, (void)is_urgent, (void)stream_out;
     return fail_without_cuda();
 }
 
@@ -274,17 +275,10 @@ chorus_status ch_device_put_copy(const struct ch_device *device, void *stream, v
     return fail_without_cuda();
 }
 
-chorus_status ch_device_put_store(const struct ch_device *device, void *stream, uint64_t *word,
-                                  uint64_t value)
+chorus_status ch_device_put_store(const struct ch_device *device, void *stream, void *word,
+                                  uint64_t value, size_t bytes)
 {
-    (void)device, (void)stream, (void)word, (void)value;
-    return fail_without_cuda();
-}
-
-chorus_status ch_device_put_store_4(const struct ch_device *device, void *stream,
-                                    uint32_t *word, uint32_t value)
-{
-    (void)device, (void)stream, (void)word, (void)value;
+    (void)device, (void)stream, (void)word, (void)value, (void)bytes;
     return fail_without_cuda();
 }
 

@@ -71,9 +71,10 @@ CUmemAllocationProp ch_driver_memory_of(int ordinal, CUmemAllocationHandleType k
 struct ch_device {
     struct ch_device_id id;
     struct ch_driver driver;
-    cudaStream_t
-        stream;  /* does not synchronise with other streams, not even with the default one */
-    int compute; /* of the kernels' image; see ch_image_find */
+    void *stream; /* a cudaStream_t that does not synchronise with other streams, not even with
+                     the default one */
+    int urgent;   /* the highest priority of its streams */
+    int compute;  /* of the kernels' image; see ch_image_find */
 };
 
 /* Fail because a driver call returned `result`: "WHAT of so many bytes on GPU 0 (its name)

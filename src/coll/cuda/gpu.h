@@ -75,10 +75,9 @@ struct ch_wait_limit ch_gpu_wait_limit(const struct ch_gpu *gpu);
 /* CHORUS_OK, or the code of the first call on the team that failed. */
 int ch_gpu_team_status(const struct ch_gpu *gpu, const struct ch_team *team);
 
-/* Streams for programs that create none themselves; destroy runs queued calls first.
+/* Destroy a stream that the library created for the program, after its queued calls.
  * Synchronize takes any stream, and returns the failure of a call on any team that was not
  * reported yet, with its message. */
-CH_MUST_CHECK chorus_status ch_gpu_stream_create(const struct ch_gpu *gpu, void **stream_out);
 CH_MUST_CHECK chorus_status ch_gpu_stream_destroy(const struct ch_gpu *gpu, void *stream);
 CH_MUST_CHECK chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu,
                                                       const struct ch_teams *teams,

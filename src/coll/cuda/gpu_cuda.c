@@ -41,10 +41,9 @@ static chorus_status load_kernels(struct ch_gpu *gpu, bool is_early)
 static chorus_status create_local_parts(struct ch_gpu *gpu, bool is_early)
 {
     const size_t bytes = CH_FAULTS * sizeof(*gpu->terms.faults);
-    cudaStream_t stream;
+    void *stream = NULL;
 
-    CH_TRY_CUDA(gpu->terms.device, "making a stream",
-                cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    CH_TRY(ch_device_stream_create(gpu->terms.device, false, &stream));
     gpu->own.stream = stream;
     CH_TRY(ch_turn_of(gpu->heap, stream, &gpu->own));
     CH_TRY_CUDA(gpu->terms.device, "locking pages of the host",
@@ -241,19 +240,6 @@ chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call)
     if (ch_coll_is_listed(call->algo->coll))
         CH_TRY(ch_fault_report_block(gpu->terms.faults, call->team));
     return ch_team_check_usable(call->team);
-}
-
-chorus_status ch_gpu_stream_create(const struct ch_gpu *gpu, void **stream_out)
-{
-    const int before = ch_device_enter(gpu->terms.device);
-    cudaStream_t stream = NULL;
-    const cudaError_t error = cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking);
-
-    ch_device_leave(gpu->terms.device, before);
-    if (error != cudaSuccess)
-        return ch_device_fail_runtime(gpu->terms.device, "making a stream", error);
-    *stream_out = stream;
-    return CHORUS_OK;
 }
 
 chorus_status ch_gpu_stream_destroy(const struct ch_gpu *gpu, void *stream)

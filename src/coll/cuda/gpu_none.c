@@ -84,12 +84,6 @@ int ch_gpu_team_status(const struct ch_gpu *gpu, const struct ch_team *team)
     return fail_without_cuda();
 }
 
-chorus_status ch_gpu_stream_create(const struct ch_gpu *gpu, void **stream_out)
-{
-    (void)gpu, (void)stream_out;
-    return fail_without_cuda();
-}
-
 chorus_status ch_gpu_stream_destroy(const struct ch_gpu *gpu, void *stream)
 {
     (void)gpu, (void)stream;

@@ -2,9 +2,11 @@
 /*
  * stream.c: copies and stores that this PE's GPU performs for the network, and their ends.
  *
- * There are two streams, one for each direction. After its work a stream stores the number of a
- * mark in pinned memory, where the CPU loads it: to ask CUDA for the end of an event would be a
- * call of its driver in each poll. Short copies that are queued together share a mark.
+ * There are two streams, one for each direction, of the highest priority: peers wait for this
+ * work, and it must not wait behind that of the program. After its work a stream stores the
+ * number of a mark in pinned memory, where the CPU loads it: to ask CUDA for the end of an
+ * event would be a call of its driver in each poll. Short copies that are queued together share
+ * a mark.
  */
 #include "transport/staged/inside.h"
 
@@ -30,7 +32,7 @@ chorus_status ch_staged_stream_open(struct ch_endpoint *ep, struct ch_staged_str
     stream->ended = (uint64_t *)(void *)ended;
     stream->ended_on_device = (uint64_t *)(void *)on_device(ep, ended);
     *stream->ended = 0;
-    return ch_device_stream_create(ep->terms.device, &stream->stream);
+    return ch_device_stream_create(ep->terms.device, true, &stream->stream);
 }
 
 void ch_staged_stream_close(struct ch_endpoint *ep, struct ch_staged_stream *stream)
@@ -68,10 +70,8 @@ static chorus_status queue_change(const struct ch_device *device, void *stream,
 {
     switch (request->op) {
     case CH_AMO_SET:
-        return request->bytes == sizeof(uint32_t)
-                   ? ch_device_put_store_4(device, stream, request->word,
-                                           (uint32_t)request->value)
-                   : ch_device_put_store(device, stream, request->word, request->value);
+        return ch_device_put_store(device, stream, request->word, request->value,
+                                   request->bytes);
     case CH_AMO_FETCH:
         return ch_device_put_copy(device, stream, request->fetched, request->word,
                                   request->bytes);
@@ -97,7 +97,7 @@ void ch_staged_mark(struct ch_endpoint *ep, struct ch_staged_stream *stream)
 
     if (!stream->has_unmarked) return;
     status = ch_device_put_store(ep->terms.device, stream->stream, stream->ended_on_device,
-                                 stream->marks + 1);
+                                 stream->marks + 1, sizeof(*stream->ended));
     stream->has_unmarked = false;
     stream->marks++;
     if (status != CHORUS_OK) ch_staged_fail_device(ep, NULL, status);
