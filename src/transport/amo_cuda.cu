@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <cuda_runtime.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "transport/kernel_cuda.h"
 
 extern "C" {
 #include "chorus/chorus.h"
-#include "transport/amo.h"
 }
 
 enum { WAIT_NS = 100 }; /* between two polls: well below a message's time */
@@ -110,16 +107,6 @@ static __device__ chorus_status wait_for(const struct ch_wait_request *r, size_t
     return CHORUS_OK;
 }
 
-static __device__ void report_wait(const struct ch_wait_request *r, size_t i, chorus_status st)
-{
-    struct ch_wait_report *report = r->limit.report;
-
-    if (atomicCAS_system(&report->claimed, 0u, 1u) != 0u) return;
-    report->word = (const char *)r->words + i * r->bytes;
-    __threadfence_system(); /* the status last */
-    *(volatile int *)&report->status = st;
-}
-
 /* The fence orders work after the kernel behind the words that it has read. */
 extern "C" __global__ void __launch_bounds__(1) ch_k_wait(const struct ch_wait_request r)
 {
@@ -131,51 +118,26 @@ extern "C" __global__ void __launch_bounds__(1) ch_k_wait(const struct ch_wait_r
         if (r.status != NULL && r.status[i] != 0) continue;
         st = wait_for(&r, i, value);
         if (st == CHORUS_OK) continue;
-        report_wait(&r, i, st);
+        ch_kernel_report(r.limit.report, st, (const char *)r.words + i * r.bytes, 0);
         break;
     }
     __threadfence_system();
 }
 
-static chorus_status checked(cudaError_t error)
-{
-    if (error == cudaSuccess) return CHORUS_OK;
-    return CH_FAIL(CHORUS_ERR_SYSTEM, "a kernel for words of GPU memory does not start: %s",
-                   cudaGetErrorString(error));
-}
-
 chorus_status ch_amo_load(const struct ch_device *device)
 {
-    const int before = ch_device_enter(device);
-    struct cudaFuncAttributes is;
-    cudaError_t error = cudaFuncGetAttributes(&is, (const void *)ch_k_amo);
-
-    if (error == cudaSuccess) error = cudaFuncGetAttributes(&is, (const void *)ch_k_wait);
-    (void)cudaGetLastError();
-    ch_device_leave(device, before);
-    return checked(error);
+    CH_TRY(ch_kernel_load(device, ch_k_amo));
+    return ch_kernel_load(device, ch_k_wait);
 }
 
 chorus_status ch_amo_launch(const struct ch_device *device, void *stream,
                             const struct ch_amo_request *request)
 {
-    const int before = ch_device_enter(device);
-    cudaError_t error;
-
-    ch_k_amo<<<1, 1, 0, (cudaStream_t)stream>>>(*request);
-    error = cudaGetLastError();
-    ch_device_leave(device, before);
-    return checked(error);
+    return ch_kernel_launch(device, stream, ch_k_amo, request);
 }
 
 chorus_status ch_wait_launch(const struct ch_device *device, void *stream,
                              const struct ch_wait_request *request)
 {
-    const int before = ch_device_enter(device);
-    cudaError_t error;
-
-    ch_k_wait<<<1, 1, 0, (cudaStream_t)stream>>>(*request);
-    error = cudaGetLastError();
-    ch_device_leave(device, before);
-    return checked(error);
+    return ch_kernel_launch(device, stream, ch_k_wait, request);
 }
