@@ -334,11 +334,6 @@ bool ch_heap_is_near(const struct ch_heap *heap, uint32_t pe)
     return ch_heap_data_base(heap, pe) != NULL;
 }
 
-bool ch_heap_are_all_near(const struct ch_heap *heap)
-{
-    return heap->data == NULL || ch_data_is_one_group(heap->data);
-}
-
 ptrdiff_t ch_heap_multicast_shift(const struct ch_heap *heap)
 {
     if (heap->data == NULL || !heap->data->has_multicast) return 0;

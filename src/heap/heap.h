@@ -121,9 +121,10 @@ CH_MUST_CHECK chorus_status ch_heap_sync_alloc_from(struct ch_heap *heap, size_t
 /* The offset of a block of sync memory, in the sense of `from`. */
 size_t ch_heap_sync_offset(const struct ch_heap *heap, const void *ptr);
 
-/* If some PEs of a job on GPUs are not near each other, each PE has a pool in its segment,
- * which its GPU and those of the same host load and store at the addresses of the CPU. Allocate
- * there, zeroed, and free, from any thread of this PE. */
+/* Are some PEs of a job on GPUs not near each other? The same result on all PEs; false on
+ * hosts. If so, each PE has a pool in its segment, which its GPU and those of the same host
+ * load and store at the addresses of the CPU. Allocate there, zeroed, and free, from any thread
+ * of this PE. */
 bool ch_heap_has_pool(const struct ch_heap *heap);
 CH_MUST_CHECK chorus_status ch_heap_pool_alloc(struct ch_heap *heap, size_t bytes,
                                                void **ptr_out);
@@ -185,8 +186,6 @@ char *ch_heap_data_base(const struct ch_heap *heap, uint32_t pe);
 char *ch_heap_data_at_owner(const struct ch_heap *heap, uint32_t pe);
 /* Is PE pe's data side mapped here: on hosts its segment, on GPUs that of a near PE? */
 bool ch_heap_is_near(const struct ch_heap *heap, uint32_t pe);
-/* Are all PEs of a job on GPUs near each other? The same result on all; true on hosts. */
-bool ch_heap_are_all_near(const struct ch_heap *heap);
 
 /* Classes of peers of a heap on GPUs, as docs/design/far.md defines them. */
 /* clang-format off */

@@ -168,7 +168,8 @@ static inline bool ch_data_is_near(const struct ch_data *data, uint32_t pe)
 {
     return data->groups[pe] == data->groups[data->me];
 }
-/* Are all PEs of the job near each other? The same result on all. */
+/* Are all PEs of the job near each other? The same result on all. Once the pool is open, its
+ * absence says so: ch_heap_has_pool. */
 bool ch_data_is_one_group(const struct ch_data *data);
 
 /* What the PEs have found out about a peer. */

@@ -131,8 +131,7 @@ chorus_status ch_lines_try(struct ch_boot *boot, struct ch_heap *heap, uint64_t 
     chorus_status status;
 
     *are_whole_out = boot->n == 1; /* there is no link */
-    if (boot->n == 1 || boot->n > CH_KERNEL_PES_MAX || !ch_heap_are_all_near(heap))
-        return CHORUS_OK;
+    if (boot->n == 1 || boot->n > CH_KERNEL_PES_MAX || ch_heap_has_pool(heap)) return CHORUS_OK;
     if (ch_heap_sync_alloc(heap, CH_LINES_AREA_BYTES(boot->n), &area) != CHORUS_OK)
         ch_error_forget(); /* the others learn it in the vote, and do not use lines either */
     status = test_lines_and_vote(boot, heap, timeout_ns, area, are_whole_out);
