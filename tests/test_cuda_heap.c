@@ -210,6 +210,71 @@ START_TEST(program__memory_that_cannot_be_shared__is_refused_with_the_reason)
 }
 END_TEST
 
+/* A network that takes memory unless *self is not 0. */
+static chorus_status attach(void *self, const struct ch_memory_part *part, uint64_t *key_out)
+{
+    (void)part;
+    *key_out = 0;
+    if (*(const int *)self == 0) return CHORUS_OK;
+    return CH_FAIL(CHORUS_ERR_SYSTEM, "attaching: the test says no");
+}
+
+static void detach(void *self, void *base)
+{
+    (void)self, (void)base;
+}
+
+static chorus_status add_key(void *self, uint32_t pe, const struct ch_memory_part *there,
+                             uint64_t key)
+{
+    (void)self, (void)pe, (void)there, (void)key;
+    return CHORUS_OK;
+}
+
+static void drop_key(void *self, uint32_t pe, const char *there)
+{
+    (void)self, (void)pe, (void)there;
+}
+
+/* At a new place, then at that of an earlier object. */
+static void refuse_to_attach(struct ch_boot *boot)
+{
+    int refuses = 0;
+    const struct ch_heap_registration registration = {attach, detach, add_key, drop_key,
+                                                      &refuses};
+    struct ch_heap *heap = NULL;
+    void *object = NULL, *again = NULL, *block = NULL;
+    char *memory;
+
+    EXPECT(open_heap(boot, &heap) == CHORUS_OK);
+    ch_heap_set_registration(heap, &registration);
+    memory = map_program((int)boot->me, 6 * M);
+    refuses = boot->me == 1;
+    EXPECT(ch_heap_adopt(heap, memory, 6 * M, &object) == CHORUS_ERR_SYSTEM);
+    EXPECT(pes_message_has("growth: PE 1: attaching: the test says no") && object == NULL);
+    refuses = 0;
+    EXPECT(ch_heap_adopt(heap, memory, 6 * M, &object) == CHORUS_OK);
+    expect_shared(boot, heap, object, memory, 6 * M);
+    ch_heap_disown(heap, object);
+    refuses = boot->me == 1;
+    EXPECT(ch_heap_adopt(heap, memory, 6 * M, &again) == CHORUS_ERR_SYSTEM && again == NULL);
+    refuses = 0;
+    EXPECT(ch_heap_adopt(heap, memory, 6 * M, &again) == CHORUS_OK && again == object);
+    memset(memory, 0, 6 * M);
+    pes_meet(boot);
+    expect_shared(boot, heap, again, memory, 6 * M);
+    EXPECT(ch_heap_alloc(heap, 64, 9 * M, &block) == CHORUS_OK);
+    EXPECT(ch_heap_check(heap) == CHORUS_OK);
+    ch_heap_close(heap);
+    expect_nothing_left();
+}
+
+START_TEST(program__network_refuses_memory__may_be_tried_again)
+{
+    pes_run_processes(PES, refuse_to_attach);
+}
+END_TEST
+
 static void lack_attribute(struct ch_boot *boot)
 {
     if (boot->me == 1) cuda_fake.lacks = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED;
@@ -295,6 +360,7 @@ int main(void)
     tcase_add_test(tcase, handles__one_device_does_not_claim_them__are_descriptors);
     tcase_add_test(tcase, program__memory_of_the_driver__is_an_object);
     tcase_add_test(tcase, program__memory_that_cannot_be_shared__is_refused_with_the_reason);
+    tcase_add_test(tcase, program__network_refuses_memory__may_be_tried_again);
     tcase_add_test(tcase, handles__one_device_refuses_them__are_descriptors);
     tcase_add_test(tcase, handles__one_device_takes_none__is_told_on_all);
     tcase_add_test(tcase, map__device_without_access__is_told_on_all);

@@ -355,6 +355,94 @@ START_TEST(grow__one_gpu_fails__none_grows)
 }
 END_TEST
 
+/* A network that takes no memory, or no keys of peers. */
+struct net {
+    int refuses, refuses_keys; /* the next call fails */
+    int parts, keys;           /* there now */
+};
+
+static chorus_status net_attach(void *self, const struct ch_memory_part *part,
+                                uint64_t *key_out)
+{
+    struct net *net = self;
+
+    EXPECT(part->kind == CH_MEMORY_GPU);
+    *key_out = 7;
+    if (net->refuses) return CH_FAIL(CHORUS_ERR_SYSTEM, "attaching: the test says no");
+    net->parts++;
+    return CHORUS_OK;
+}
+
+static void net_detach(void *self, void *base)
+{
+    EXPECT(base != NULL);
+    ((struct net *)self)->parts--;
+}
+
+static chorus_status net_add(void *self, uint32_t pe, const struct ch_memory_part *there,
+                             uint64_t key)
+{
+    struct net *net = self;
+
+    EXPECT(key == 7 && there->bytes != 0);
+    if (net->refuses_keys && pe == 1)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "adding a key: the test says no");
+    net->keys |= 1 << pe;
+    return CHORUS_OK;
+}
+
+static void net_drop(void *self, uint32_t pe, const char *there)
+{
+    EXPECT(there != NULL);
+    ((struct net *)self)->keys &= ~(1 << pe);
+}
+
+static void expect_no_growth(struct ch_boot *boot, struct ch_heap *heap, struct net *net,
+                             const char *why)
+{
+    const int mapped = fake.mapped;
+    void *block = NULL;
+
+    EXPECT(ch_heap_alloc(heap, 64, 9 * M, &block) == CHORUS_ERR_SYSTEM);
+    EXPECT(pes_message_has(why) && block == NULL);
+    EXPECT(net->parts == 0 && net->keys == 0);
+    EXPECT(fake.mapped == mapped && fake.handles == 0);
+    EXPECT(ch_heap_check(heap) == CHORUS_OK);
+    pes_meet(boot);
+}
+
+/* PE 1's network refuses what all have mapped. */
+static void fail_to_register(struct ch_boot *boot)
+{
+    struct ch_heap *heap = open_on_gpus(boot);
+    struct net net = {0};
+    const struct ch_heap_registration registration = {net_attach, net_detach, net_add, net_drop,
+                                                      &net};
+    unsigned char *block;
+    void *object = NULL;
+
+    ch_heap_set_registration(heap, &registration);
+    net.refuses = boot->me == 1;
+    expect_no_growth(boot, heap, &net, "growth: PE 1: attaching: the test says no");
+    net.refuses = 0;
+    net.refuses_keys = boot->me == 1;
+    expect_no_growth(boot, heap, &net, "growth: PE 1: adding a key: the test says no");
+    net.refuses_keys = 0;
+    EXPECT(ch_heap_alloc(heap, 64, 9 * M, &object) == CHORUS_OK);
+    EXPECT(net.parts == 1 && net.keys == (1 << boot->n) - 1);
+    block = on_peer(heap, object, (boot->me + 1) % boot->n);
+    memset(block, (int)boot->me + 1, 9 * M);
+    pes_meet(boot);
+    EXPECT(((unsigned char *)object)[9 * M - 1] == (boot->me + boot->n - 1) % boot->n + 1);
+    close_all(boot, heap);
+}
+
+START_TEST(grow__one_network_refuses__is_undone_on_all_and_may_be_tried_again)
+{
+    pes_run_processes(3, fail_to_register);
+}
+END_TEST
+
 /* With auto the heap is then on hosts, and nothing is left on GPUs. */
 static void open_with_fault(struct ch_boot *boot, chorus_status code, const char *why)
 {
@@ -659,6 +747,7 @@ int main(void)
     tcase_add_test(tcase, open__by_fabric_and_one_gpu_fails__is_told_on_all);
     tcase_add_test(tcase, alloc__gpu_is_full__fails_on_all_and_changes_nothing);
     tcase_add_test(tcase, grow__one_gpu_fails__none_grows);
+    tcase_add_test(tcase, grow__one_network_refuses__is_undone_on_all_and_may_be_tried_again);
     tcase_add_test(tcase, open__one_gpu_fails__is_told_on_all_or_auto_stays_on_hosts);
     tcase_add_test(tcase, sync_alloc__on_gpus__is_zero_and_of_fixed_bytes);
     tcase_add_test(tcase, realloc__on_gpus__keeps_the_contents);

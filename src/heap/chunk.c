@@ -338,6 +338,12 @@ void ch_data_disown(struct ch_data *data, size_t lo)
     chunk->is_empty = true;
 }
 
+void ch_data_drop_last(struct ch_data *data)
+{
+    ch_data_disown(data, data->chunks[data->n_chunks - 1].lo);
+    data->n_chunks--;
+}
+
 bool ch_data_find_empty(const struct ch_data *data, size_t bytes, size_t *lo_out)
 {
     for (size_t i = 0; i < data->n_chunks; i++) {

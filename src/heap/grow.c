@@ -6,6 +6,8 @@
  * Growth consists of two votes: first whether every PE has the memory, then whether every PE
  * has committed it. One vote would not be enough: a PE that reads the machine's free memory
  * after a peer has begun to commit its part would see too little.
+ * If a network needs keys, a third vote follows: whether every PE's network has those of all
+ * others.
  */
 #include "heap/inside.h"
 
@@ -143,7 +145,7 @@ static chorus_status commit_own(const struct ch_heap *heap, size_t lo, size_t hi
 static chorus_status add_peer_parts(const struct ch_heap *heap, size_t lo, size_t hi,
                                     const struct demand *all)
 {
-    for (uint32_t pe = 0; pe < heap->n && heap->registration.add_peer_part != NULL; pe++) {
+    for (uint32_t pe = 0; pe < heap->n; pe++) {
         const struct ch_memory_part part = part_at_owner(heap, pe, lo, hi);
 
         CH_TRY(
@@ -152,23 +154,19 @@ static chorus_status add_peer_parts(const struct ch_heap *heap, size_t lo, size_
     return CHORUS_OK;
 }
 
-/* Let peers of other hosts access [lo, hi) of the symmetric parts, which are on GPUs. */
-static chorus_status register_data(struct ch_heap *heap, size_t lo, size_t hi,
-                                   struct demand *mine, struct demand *all)
+/* Once each PE has attached [lo, hi) of its symmetric part, or has failed with `made`: give the
+ * network the keys, on all PEs or return a failure on all. */
+static chorus_status exchange_keys(struct ch_heap *heap, size_t lo, size_t hi,
+                                   const struct demand *mine, chorus_status made,
+                                   struct demand *all)
 {
-    const struct ch_memory_part part = part_at_owner(heap, heap->me, lo, hi);
-    chorus_status made, st;
-
+    CH_TRY(vote_on_growth(heap, mine, made, all));
     if (heap->registration.attach == NULL) return CHORUS_OK;
-    made = heap->registration.attach(heap->registration.self, &part, &mine->key);
-    st = vote_on_growth(heap, mine, made, all);
-    if (st == CHORUS_OK) return add_peer_parts(heap, lo, hi, all);
-    if (made == CHORUS_OK) heap->registration.detach(heap->registration.self, part.base);
-    return st;
+    return vote_on_growth(heap, mine, add_peer_parts(heap, lo, hi, all), all);
 }
 
-/* Undo register_data, for what begins at lo. */
-static void unregister_data(const struct ch_heap *heap, size_t lo)
+/* Undo the attachment of what begins at lo, and drop the keys of peers that the network has. */
+static void unregister(const struct ch_heap *heap, size_t lo)
 {
     const struct ch_heap_registration *registration = &heap->registration;
 
@@ -179,26 +177,41 @@ static void unregister_data(const struct ch_heap *heap, size_t lo)
                                      part_at_owner(heap, pe, lo, lo).base);
 }
 
+/* Let peers of other hosts access [lo, hi) of the symmetric parts, which are on GPUs, on all
+ * PEs or on none. */
+static chorus_status register_data(struct ch_heap *heap, size_t lo, size_t hi,
+                                   struct demand *mine, struct demand *all)
+{
+    const struct ch_memory_part part = part_at_owner(heap, heap->me, lo, hi);
+    chorus_status made, st;
+
+    if (heap->registration.attach == NULL) return CHORUS_OK;
+    made = heap->registration.attach(heap->registration.self, &part, &mine->key);
+    st = exchange_keys(heap, lo, hi, mine, made, all);
+    if (st != CHORUS_OK && made == CHORUS_OK) unregister(heap, lo);
+    return st;
+}
+
 /* Back [lo, hi) of every PE's symmetric part, or of none. */
 static chorus_status commit_all(struct ch_heap *heap, size_t lo, size_t hi, struct demand *mine,
                                 struct demand *all)
 {
-    const struct ch_segment *const own = &heap->segments[heap->me];
     const size_t base = heap->layout.symmetric_offset;
     chorus_status made, st;
 
     if (heap->data != NULL) {
         CH_TRY(ch_data_grow(heap->data, lo, hi));
-        return register_data(heap, lo, hi, mine, all);
+        st = register_data(heap, lo, hi, mine, all);
+        if (st != CHORUS_OK) ch_data_drop_last(heap->data);
+        return st;
     }
     made = commit_own(heap, lo, hi, &mine->key);
-    st = vote_on_growth(heap, mine, made, all);
+    st = exchange_keys(heap, lo, hi, mine, made, all);
     if (st != CHORUS_OK && made == CHORUS_OK) {
-        if (heap->registration.detach != NULL)
-            heap->registration.detach(heap->registration.self, own->base + base + lo);
-        ch_segment_decommit(own, base + lo, base + hi);
+        unregister(heap, lo);
+        ch_segment_decommit(&heap->segments[heap->me], base + lo, base + hi);
     }
-    return st == CHORUS_OK ? add_peer_parts(heap, lo, hi, all) : st;
+    return st;
 }
 
 /* Raise the limit to `next` on all PEs or on none. all: memory for the demands of all PEs. */
@@ -248,7 +261,9 @@ static chorus_status adopt_at(struct ch_heap *heap, size_t lo, size_t bytes, voi
 {
     struct demand mine = {bytes, lo + bytes, 0};
     const size_t at = heap->data->symmetric_offset + lo;
-    chorus_status has_room = CHORUS_OK;
+    const bool is_behind =
+        lo == heap->arena.limit; /* else the heap has the block from before */
+    chorus_status has_room = CHORUS_OK, st;
 
     if (bytes > heap->symmetric_bytes - lo)
         has_room = ch_heap_fail_no_room(heap, bytes, "free some, or raise CHORUS_HEAP_MAX");
@@ -256,8 +271,12 @@ static chorus_status adopt_at(struct ch_heap *heap, size_t lo, size_t bytes, voi
         has_room = CHORUS_ERR_SYSTEM;
     CH_TRY(vote_on_growth(heap, &mine, has_room, all));
     CH_TRY(ch_data_adopt(heap->data, at, at + bytes, addr));
-    CH_TRY(register_data(heap, lo, lo + bytes, &mine, all));
-    if (lo != heap->arena.limit) return CHORUS_OK; /* which has the block from before */
+    st = register_data(heap, lo, lo + bytes, &mine, all);
+    if (st != CHORUS_OK && is_behind)
+        ch_data_drop_last(heap->data);
+    else if (st != CHORUS_OK)
+        ch_data_disown(heap->data, at);
+    if (st != CHORUS_OK || !is_behind) return st;
     ch_arena_grow(&heap->arena, lo + bytes);
     ch_arena_use_last(&heap->arena, bytes);
     __atomic_store_n(&heap->extent.committed_bytes, lo + bytes, __ATOMIC_RELAXED);
@@ -280,7 +299,7 @@ chorus_status ch_heap_adopt(struct ch_heap *heap, void *addr, size_t bytes, void
 
 void ch_heap_disown(struct ch_heap *heap, const void *object)
 {
-    unregister_data(heap, ch_heap_offset(heap, object));
+    unregister(heap, ch_heap_offset(heap, object));
     ch_data_disown(heap->data, (size_t)((const char *)object - heap->data->bases[heap->me]));
 }
 

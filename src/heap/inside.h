@@ -199,6 +199,8 @@ CH_MUST_CHECK chorus_status ch_data_adopt(struct ch_data *data, size_t lo, size_
                                           void *addr);
 /* Unmap the adopted chunk that begins at lo; it is then empty. Not collective. */
 void ch_data_disown(struct ch_data *data, size_t lo);
+/* Undo the addition or adoption of the last chunk. Not collective. */
+void ch_data_drop_last(struct ch_data *data);
 /* Find an empty chunk of `bytes`, which begins at *lo_out; false: there is none. */
 bool ch_data_find_empty(const struct ch_data *data, size_t bytes, size_t *lo_out);
 /* Unmap these bytes of the first n PEs' segments. Not collective. */
