@@ -18,6 +18,7 @@ struct voter {
     uint64_t value;
     uint32_t n_exchanges;
     size_t bytes_given;
+    bool has_hosts;
     int breaks_at; /* the exchange that fails here; NEVER */
     chorus_status told;
     uint64_t all[PES_MAX];
@@ -42,10 +43,18 @@ static uint32_t number(const void *self, uint32_t voter)
     return 10 + voter;
 }
 
+/* The second voter's host has no name. */
+static const char *host(const void *self, uint32_t voter)
+{
+    (void)self;
+    return voter == 0 ? "one" : NULL;
+}
+
 static void *take_part(void *arg)
 {
     struct voter *v = arg;
-    const struct ch_voters voters = {v->boot->n, v, counting_exchange, number};
+    const struct ch_voters voters = {v->boot->n, v, counting_exchange, number,
+                                     v->has_hosts ? host : NULL};
     const struct ch_vote vote = {"step", v->mine, &v->value, sizeof(v->value)};
 
     if (v->mine != CHORUS_OK) (void)CH_FAIL(v->mine, "reason of %u", v->boot->me);
@@ -120,6 +129,23 @@ START_TEST(vote__some_fail__all_follow_the_first)
 }
 END_TEST
 
+START_TEST(vote__hosts_are_known__names_that_of_the_failure)
+{
+    struct voter voters[2];
+
+    for (int failed = 0; failed < 2; failed++) {
+        prepare(voters, 2);
+        voters[failed].mine = CHORUS_ERR_SYSTEM;
+        voters[0].has_hosts = voters[1].has_hosts = true;
+        run(voters, 2);
+        for (int i = 0; i < 2; i++)
+            ck_assert_str_eq(voters[i].message, failed == 0
+                                                    ? "step: PE 10 on host one: reason of 0"
+                                                    : "step: PE 11: reason of 1");
+    }
+}
+END_TEST
+
 START_TEST(vote__alone__fails_with_its_own_reason)
 {
     struct voter voter;
@@ -186,6 +212,7 @@ int main(void)
 
     tcase_add_test(tcase, vote__all_succeed__gives_all_values_in_one_exchange);
     tcase_add_test(tcase, vote__some_fail__all_follow_the_first);
+    tcase_add_test(tcase, vote__hosts_are_known__names_that_of_the_failure);
     tcase_add_test(tcase, vote__alone__fails_with_its_own_reason);
     tcase_add_test(tcase, vote__exchange_fails__fails_the_vote);
     tcase_add_test(tcase, vote__failed_step_broke_the_exchange__keeps_the_reason);

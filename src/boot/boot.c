@@ -131,23 +131,30 @@ static chorus_status exchange_or_explain(const struct poll *poll, const void *bl
     return CH_FAIL(st, "%s: %s", poll->vote->step, poll->why);
 }
 
+/* Fail with the status of the voter `failed`, whose step failed because of `why`. */
+static chorus_status fail_as(const struct poll *poll, uint32_t failed, chorus_status status,
+                             const char *why)
+{
+    const struct ch_voters *voters = poll->voters;
+    const char *host = voters->host != NULL ? voters->host(voters->self, failed) : NULL;
+
+    return CH_FAIL(status, "%s: PE %u%s%s: %s", poll->vote->step,
+                   voters->number(voters->self, failed), host != NULL ? " on host " : "",
+                   host != NULL ? host : "", why);
+}
+
 /* `failed` is the first voter whose step failed, with this status: receive its message, and
  * fail with both. */
 static chorus_status receive_failure(const struct poll *poll, uint32_t failed,
                                      chorus_status status)
 {
-    const struct ch_voters *voters = poll->voters;
-    const uint32_t number = voters->number(voters->self, failed);
-    char *all = malloc((size_t)voters->n * WHY_BYTES);
+    const uint32_t n = poll->voters->n;
+    char *all = malloc((size_t)n * WHY_BYTES);
     chorus_status st;
 
-    if (all == NULL)
-        return CH_FAIL(status, "%s: PE %u: %s", poll->vote->step, number,
-                       ch_status_text(status));
+    if (all == NULL) return fail_as(poll, failed, status, ch_status_text(status));
     st = exchange_or_explain(poll, poll->why, WHY_BYTES, all);
-    if (st == CHORUS_OK)
-        st = CH_FAIL(status, "%s: PE %u: %s", poll->vote->step, number,
-                     all + (size_t)failed * WHY_BYTES);
+    if (st == CHORUS_OK) st = fail_as(poll, failed, status, all + (size_t)failed * WHY_BYTES);
     free(all);
     return st;
 }
@@ -206,9 +213,16 @@ static uint32_t boot_number(const void *self, uint32_t voter)
     return voter;
 }
 
+static const char *boot_host(const void *self, uint32_t voter)
+{
+    const struct ch_boot *boot = self;
+
+    return boot->hosts != NULL ? boot->hosts[boot->nodes[voter]] : NULL;
+}
+
 struct ch_voters ch_boot_voters(struct ch_boot *boot)
 {
-    return (struct ch_voters){boot->n, boot, boot_exchange, boot_number};
+    return (struct ch_voters){boot->n, boot, boot_exchange, boot_number, boot_host};
 }
 
 chorus_status ch_boot_vote(struct ch_boot *boot, const struct ch_vote *vote, void *all_out)

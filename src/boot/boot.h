@@ -187,16 +187,20 @@ CH_MUST_CHECK chorus_status ch_uniqueid_open(const char *id, uint32_t me, uint32
 /* The voters: PEs that an exchange connects. */
 struct ch_voters {
     uint32_t n;
-    void *self; /* borrowed; passed to both functions */
+    void *self; /* borrowed; passed to all functions */
     /* Every voter sends `bytes` bytes and receives those of all voters, in their order. */
     chorus_status (*exchange)(void *self, const void *blob, size_t bytes, void *blobs_out);
     uint32_t (*number)(const void *self,
                        uint32_t voter); /* the number of that voter in the job */
+    /* The name of that voter's host, for messages; null: not known, or all PEs are on one. The
+     * function may be null, too. */
+    const char *(*host)(const void *self, uint32_t voter);
 };
 
 /* The ballot of this PE. The step and `bytes` are the same on all PEs. */
 struct ch_vote {
-    const char *step;   /* begins the message of a failure: "STEP: PE 3: its message" */
+    const char *step;   /* begins the message of a failure: "STEP: PE 3: its message", or
+                           "STEP: PE 3 on host NAME: its message" */
     chorus_status mine; /* the status of this PE; the message of a failure is the last one of
                            this thread */
     const void *values; /* borrowed; sent in any case */

@@ -265,7 +265,7 @@ static uint32_t voters_number(const void *self, uint32_t voter)
 
 struct ch_voters ch_team_voters(struct ch_team *team)
 {
-    return (struct ch_voters){team->n, team, voters_exchange, voters_number};
+    return (struct ch_voters){team->n, team, voters_exchange, voters_number, NULL};
 }
 
 chorus_status ch_team_sync_by_mail(struct ch_team *team)
@@ -335,5 +335,5 @@ static uint32_t group_number(const void *self, uint32_t voter)
 
 struct ch_voters ch_group_voters(struct ch_group *group)
 {
-    return (struct ch_voters){group->n, group, group_exchange, group_number};
+    return (struct ch_voters){group->n, group, group_exchange, group_number, NULL};
 }
