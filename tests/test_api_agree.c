@@ -127,6 +127,34 @@ START_TEST(agree__an_option_differs__names_it_and_the_pe)
 }
 END_TEST
 
+/* The order of the names decides nothing. */
+START_TEST(agree__transports_differ__names_both)
+{
+    struct pe pes[PES];
+
+    prepare(pes);
+    for (int i = 0; i < PES; i++)
+        pes[i].options.transport = i == 1 ? "mapped" : "mapped,tcp";
+    run(pes);
+    assert_all(
+        pes, CHORUS_ERR_ARG,
+        "CHORUS_TRANSPORT is \"mapped\" on PE 1 and \"mapped,tcp\" on PE 0; set it alike");
+
+    prepare(pes);
+    for (int i = 0; i < PES; i++)
+        pes[i].options.transport = i == 2 ? "no such" : "";
+    run(pes);
+    assert_all(pes, CHORUS_ERR_ARG, "CHORUS_TRANSPORT is \"no such\" on PE 2 and \"\" on PE 0");
+
+    prepare(pes);
+    for (int i = 0; i < PES; i++)
+        pes[i].options.transport = i == 1 ? "tcp,mapped" : "mapped,tcp";
+    run(pes);
+    for (int i = 0; i < PES; i++)
+        ck_assert_int_eq(pes[i].told, CHORUS_OK);
+}
+END_TEST
+
 START_TEST(agree__tables_differ__names_the_pe)
 {
     struct pe pes[PES];
@@ -160,6 +188,7 @@ int main(void)
     tcase_add_test(tcase, agree__cores_counted_differently__names_both);
     tcase_add_test(tcase, agree__all_alike__is_ok);
     tcase_add_test(tcase, agree__an_option_differs__names_it_and_the_pe);
+    tcase_add_test(tcase, agree__transports_differ__names_both);
     tcase_add_test(tcase, agree__tables_differ__names_the_pe);
     tcase_add_test(tcase, agree__one_pe_cannot_start__all_get_its_reason);
     suite_add_tcase(suite, tcase);

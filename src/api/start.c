@@ -12,7 +12,9 @@
 #include "coll/cuda/gpu.h"
 #include "coll/host/host.h"
 #include "team/table.h"
+#include "transport/link.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,16 +26,40 @@
     X(SYNC_MAX, sync_max) X(CTAS, ctas) X(CHUNK, chunk)
 /* clang-format on */
 
+enum { TEXT_BYTES = 64 };
+
+/* The bit of `mapped` in a set of kinds; those of networks come before it. */
+#define KIND_MAPPED (UINT32_C(1) << CH_KIND_COUNT)
+
 struct claim {
 #define X(NAME, field) uint64_t field;
     AGREED_OPTIONS(X)
 #undef X
-    uint32_t heap; /* a chorus_heap */
+    char transport[TEXT_BYTES]; /* for messages; may be cut */
+    uint32_t kinds;             /* that it allows: KIND_MAPPED, and bits by kind */
+    uint32_t heap;              /* a chorus_heap */
     uint32_t check;
     uint64_t select_digest;
     uint64_t n_cores; /* number of cores that it counts on its host; whether PEs share cores
                          decides on algorithms, too */
 };
+
+/* Returns the set of the kinds that CHORUS_TRANSPORT allows; 0: it is not valid, which is
+ * reported when the links are opened. */
+static uint32_t read_kinds(const char *transport)
+{
+    struct ch_kinds kinds;
+    uint32_t set;
+
+    if (ch_kinds_read(transport, &kinds) != CHORUS_OK) {
+        ch_error_forget();
+        return 0;
+    }
+    set = kinds.may_map ? KIND_MAPPED : 0;
+    for (int k = 0; k < CH_KIND_COUNT; k++)
+        if (kinds.is_allowed[k]) set |= UINT32_C(1) << k;
+    return set;
+}
 
 /* Set the values of this PE that must be equal on all PEs, except n_cores. */
 static void fill_claim(struct claim *claim, const struct ch_options *options,
@@ -42,6 +68,8 @@ static void fill_claim(struct claim *claim, const struct ch_options *options,
 #define X(NAME, field) claim->field = options->field;
     AGREED_OPTIONS(X)
 #undef X
+    (void)snprintf(claim->transport, sizeof(claim->transport), "%s", options->transport);
+    claim->kinds = read_kinds(options->transport);
     claim->heap = options->heap;
     claim->check = (uint32_t)options->check;
     claim->select_digest = select_digest;
@@ -66,6 +94,12 @@ static chorus_status compare_claims(const struct ch_boot *boot, const struct cla
                 "the heap asked for is %s on PE %u and %s on PE 0; set CHORUS_HEAP, or the "
                 "attributes of chorusx_init_attr, to the same value on all PEs",
                 ch_heap_names[claims[pe].heap], pe, ch_heap_names[claims[0].heap]);
+        if (claims[pe].kinds != claims[0].kinds)
+            return CH_FAIL(
+                CHORUS_ERR_ARG,
+                "CHORUS_TRANSPORT is \"%s\" on PE %u and \"%s\" on PE 0; set it alike for "
+                "all PEs",
+                claims[pe].transport, pe, claims[0].transport);
         if (claims[pe].check != claims[0].check)
             return CH_FAIL(CHORUS_ERR_ARG,
                            "CHORUS_CHECK is %u on PE %u and %u on PE 0; set it to the same "
@@ -91,7 +125,7 @@ static chorus_status compare_claims(const struct ch_boot *boot, const struct cla
 chorus_status ch_context_agree(struct ch_boot *boot, const struct ch_options *options,
                                uint64_t select_digest, chorus_status mine)
 {
-    struct claim claim, *claims = calloc(boot->n, sizeof(*claims));
+    struct claim claim = {0}, *claims = calloc(boot->n, sizeof(*claims));
     const struct ch_vote vote = {"start", mine, &claim, sizeof(claim)};
     chorus_status status;
 
