@@ -160,8 +160,13 @@ static chorus_status open_kind(struct ch_network *network, const struct ch_link_
 enum { WHY_ALL_BYTES = 600 };
 
 /* Fail with the reasons of all kinds that were tried, since none works. */
-static chorus_status fail_no_kind(const struct ch_network *network, const char *transport)
+static chorus_status fail_no_kind(const struct ch_network *network,
+                                  const struct ch_kinds *kinds, const char *transport)
 {
+    const char *advice = kinds->is_allowed[CH_KIND_tcp]
+                             ? "correct what is wrong with one of them"
+                             : "allow tcp, which needs nothing but IP between the hosts: "
+                               "CHORUS_TRANSPORT=mapped,tcp";
     char why[WHY_ALL_BYTES] = "";
     size_t used = 0;
 
@@ -170,8 +175,9 @@ static chorus_status fail_no_kind(const struct ch_network *network, const char *
             used += (size_t)snprintf(why + used, sizeof(why) - used, "%s%s",
                                      used == 0 ? "" : "; ", network->why_not[k]);
     return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                   "no network reaches the PEs of other hosts: %s; CHORUS_TRANSPORT is \"%s\"",
-                   used == 0 ? "none is allowed" : why, transport);
+                   "no network reaches the PEs of other hosts: %s; CHORUS_TRANSPORT is \"%s\"; "
+                   "%s",
+                   used == 0 ? "none is allowed" : why, transport, advice);
 }
 
 /* Open the first kind that works on all PEs. */
@@ -189,7 +195,7 @@ static chorus_status choose_kind(struct ch_network *network, const struct ch_kin
                        ch_error_message());
         ch_error_forget();
     }
-    return fail_no_kind(network, terms->options->transport);
+    return fail_no_kind(network, kinds, terms->options->transport);
 }
 
 /* Are all PEs on one host, so that no network is needed? */
