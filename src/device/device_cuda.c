@@ -285,8 +285,13 @@ chorus_status ch_device_register(const struct ch_device *device, void *host, siz
         if (error != cudaSuccess) (void)cudaHostUnregister(host);
     }
     ch_device_leave(device, before);
-    return error == cudaSuccess ? CHORUS_OK
-                                : ch_device_fail_runtime(device, "sharing a page", error);
+    if (error == cudaSuccess) return CHORUS_OK;
+    (void)cudaGetLastError();
+    return CH_FAIL(
+        error == cudaErrorMemoryAllocation ? CHORUS_ERR_NOMEM : CHORUS_ERR_SYSTEM,
+        "locking %zu KiB of memory of this host for GPU %d (%s) failed: %s; raise the limit of "
+        "locked memory (ulimit -l, or that of the container), or set CHORUS_HEAP=host",
+        bytes >> 10, device->id.ordinal, device->id.name, cudaGetErrorString(error));
 }
 
 void ch_device_unregister(const struct ch_device *device, void *host)
