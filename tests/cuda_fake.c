@@ -66,6 +66,9 @@ void cuda_fake_reset(void)
     cuda_fake.multiprocessors = 132;
     cuda_fake.ctas = 1;
     cuda_fake.free_bytes = SIZE_MAX;
+    cuda_fake.memory_bytes = (size_t)1 << 30;
+    cuda_fake.granule_bytes = (size_t)2 << 20;
+    cuda_fake.pinned_bytes_max = SIZE_MAX;
     cuda_fake.rdma_order = CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER;
     cuda_fake.rdma_flush = CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST;
     for (int i = 0; i < FAKE_DEVICES_MAX; i++)
@@ -284,7 +287,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *is, int device)
     memset(is, 0, sizeof(*is));
     (void)snprintf(is->name, sizeof(is->name), "fake %d", device);
     is->major = cuda_fake.major;
-    is->totalGlobalMem = (size_t)1 << 30;
+    is->totalGlobalMem = cuda_fake.memory_bytes;
     memcpy(&is->uuid, cuda_fake.bus[device], strlen(cuda_fake.bus[device]));
     return cudaSuccess;
 }
@@ -337,7 +340,7 @@ cudaError_t cudaDeviceSynchronize(void)
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 {
     *free_bytes = cuda_fake.free_bytes;
-    *total = (size_t)1 << 30;
+    *total = cuda_fake.memory_bytes;
     return cudaSuccess;
 }
 

@@ -13,8 +13,6 @@
 CUresult cuda_fake_context(CUcontext *context);
 CUresult cuda_fake_context_device(CUdevice *device);
 
-#define GRANULE_BYTES ((size_t)2 << 20)
-
 static void count(int *what, int by)
 {
     (void)__atomic_fetch_add(what, by, __ATOMIC_RELAXED);
@@ -71,7 +69,8 @@ cudaError_t cudaFreeHost(void *ptr)
 
 cudaError_t cudaHostRegister(void *ptr, size_t bytes, unsigned flags)
 {
-    (void)ptr, (void)bytes, (void)flags;
+    (void)ptr, (void)flags;
+    if (bytes > cuda_fake.pinned_bytes_max) return cudaErrorMemoryAllocation;
     count(&cuda_fake.pinned, 1);
     return cudaSuccess;
 }
@@ -127,7 +126,7 @@ static CUresult granularity(size_t *bytes, const CUmemAllocationProp *memory,
                             CUmemAllocationGranularity_flags flags)
 {
     (void)memory, (void)flags;
-    *bytes = GRANULE_BYTES;
+    *bytes = cuda_fake.granule_bytes;
     return CUDA_SUCCESS;
 }
 
