@@ -22,6 +22,8 @@ struct ch_vs_job {
     void *stream; /* a cudaStream_t */
     /* Give what PE 0 has to all. Collective. */
     void (*share)(void *bytes_of_first, size_t bytes);
+    /* End the job: this PE cannot continue, and others may not know. Does not return. */
+    void (*lose)(const char *why);
 };
 
 /* A library that is there. Its calls are put on the job's stream. */

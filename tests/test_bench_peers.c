@@ -16,8 +16,13 @@ static void share(void *bytes_of_first, size_t bytes)
     (void)bytes;
 }
 
+static void lose(const char *why)
+{
+    ck_abort_msg("%s", why);
+}
+
 static const struct ch_vs_job job = {
-    .me = 0, .pes = 1, .stream = (void *)STREAM, .share = share};
+    .me = 0, .pes = 1, .stream = (void *)STREAM, .share = share, .lose = lose};
 
 /* Make a call; true if the first `bytes` of the destination, and no more, are the source's. */
 static bool moves(const struct ch_peer *peer, struct ch_work work, size_t bytes)

@@ -7,8 +7,7 @@
  */
 #include "bench/gpu.h"
 #include "bench/vs.h"
-
-#include "chorus/chorus.h"
+#include "chorus/status.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
@@ -51,6 +50,7 @@ static struct {
 #undef X
     void *comm, *stream;
     uint32_t me, pes;
+    void (*lose)(const char *why);
     void *library;
     unsigned joined; /* peers of --vs that use comm */
     struct {
@@ -135,9 +135,11 @@ bool ch_nccl_windows_load(const char *path, char *error, size_t bytes)
 /* If one PE of the job cannot continue, none can. */
 static void require(int result, const char *what)
 {
+    char why[256];
+
     if (result == 0) return;
-    (void)fprintf(stderr, "NCCL: %s: %s\n", what, nccl.GetErrorString(result));
-    chorus_global_exit(1);
+    (void)snprintf(why, sizeof(why), "NCCL: %s: %s", what, nccl.GetErrorString(result));
+    nccl.lose(why);
 }
 
 static int call_alltoall(const struct ch_work *work, char *dest, const char *source)
@@ -240,6 +242,7 @@ static int make_comm(const struct ch_vs_job *job)
     nccl.me = job->me;
     nccl.pes = job->pes;
     nccl.stream = job->stream;
+    nccl.lose = job->lose;
     if (job->me == 0) result = nccl.GetUniqueId(&id);
     job->share(&result, sizeof(result));
     job->share(&id, sizeof(id));

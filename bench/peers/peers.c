@@ -49,7 +49,7 @@ static bool all_agree(const struct ch_backend *backend, unsigned peer, bool is_w
 static void open_peer(struct ch_backend *backend, unsigned peer, const char *path, void *stream)
 {
     static struct ch_peer peers[CH_PEER_COUNT];
-    const struct ch_vs_job job = {backend->me, backend->pes, stream, share};
+    const struct ch_vs_job job = {backend->me, backend->pes, stream, share, backend->lose};
     char error[512] = "";
     bool is_well;
 
