@@ -47,7 +47,6 @@ static const struct {
     {"explain reduce --pes 2 --bytes 8 --op summ", "unknown op \"summ\"; expected and, or, xor, min, max, sum or prod; did you mean \"sum\"?"},
     {"explain reduce --pes 2 --bytes 8 --machine cude", "unknown machine \"cude\"; expected host or cuda; did you mean \"cuda\"?"},
     {"explain reduce --pes 2 --bytes 8 --nodes 3", "--nodes is 3; expected at most --pes, 2"},
-    {"explain reduce --pes 2 --bytes 8 --nodes 2 --machine cuda", "--nodes is 2, but a job with --machine cuda is on one"},
     {"explain reduce --pes 2 --bytes 8 --cores mine", "unknown cores \"mine\"; expected own or shared"},
     {"explain reduce --pes 2 --bytes 8 --op xor", "--op xor does not take f32; expected an integer type as --dtype"},
     {"check /nonexistent/t.yaml", "/nonexistent/t.yaml: cannot be opened: No such file or directory; expected a rule table"},
@@ -210,6 +209,35 @@ START_TEST(info__explain_cuda__as_a_job_on_gpus)
                    table_path);
     ck_assert_ptr_nonnull(strstr(output, expected));
     ck_assert_ptr_nonnull(strstr(output, "\nrule   tuning/host.yaml:"));
+}
+END_TEST
+
+/* Calls to GPUs of other hosts have as many CTAs as the pool in host memory has duplicates. */
+START_TEST(info__explain_cuda_nodes__as_a_job_on_gpus_of_several_hosts)
+{
+    static const struct {
+        const char *pes, *plan;
+    } teams[] = {{"2", "\nplan   ring:simple, ctas 4\n"},
+                 {"16", "\nplan   ring:simple, ctas 4\n"},
+                 {"32", "\nplan   ring:simple, ctas 2\n"},
+                 {"33", "\nplan   ring:simple, ctas 1\n"}};
+    char environment[128], arguments[128];
+
+    write_file(table_path,
+               "version: 1\nmachine: m\nmeasured: never\n"
+               "serves: {machine: cuda, reach: network}\nrules:\n"
+               "  - {coll: fcollect, algo: ring, proto: simple, ctas: 8, from: fallback}\n");
+    (void)snprintf(environment, sizeof(environment), "CHORUS_TUNING=%s", table_path);
+    for (size_t i = 0; i < sizeof(teams) / sizeof(teams[0]); i++) {
+        (void)snprintf(arguments, sizeof(arguments),
+                       "explain fcollect --bytes 1M --pes %s --machine cuda --nodes 2",
+                       teams[i].pes);
+        ck_assert_int_eq(run(environment, arguments), 0);
+        ck_assert_ptr_nonnull(strstr(output, " on 2 nodes, reach network, "));
+        ck_assert_msg(strstr(output, teams[i].plan) != NULL, "%s", output);
+    }
+    ck_assert_int_eq(run("CHORUS_CTAS=1", arguments), 0);
+    ck_assert_ptr_nonnull(strstr(output, "\nrule   tuning/cuda_far.yaml:"));
 }
 END_TEST
 
@@ -412,6 +440,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, info__explain_dtype__takes_the_names_of_the_api);
     tcase_add_test(tests, info__explain_in_place__offers_less);
     tcase_add_test(tests, info__explain_cuda__as_a_job_on_gpus);
+    tcase_add_test(tests, info__explain_cuda_nodes__as_a_job_on_gpus_of_several_hosts);
     tcase_add_test(tests, info__explain_gpu__as_a_job_on_that_one);
     tcase_add_test(tests, info__explain_cores__as_asked_or_as_here);
     tcase_add_test(tests, info__explain_nodes__as_a_job_on_several_hosts);

@@ -8,6 +8,7 @@
 #include "coll/reduce.h"
 #include "device/device.h"
 #include "select/select.h"
+#include "team/sync.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -107,24 +108,32 @@ static chorus_status spread(const struct info_args *args, struct ch_request *r)
     return CHORUS_OK;
 }
 
-/* The machine of the call: PEs on hosts, or GPUs of one host, which need not exist here. GPU
- * links are assumed to keep lines whole. */
+/* CTAs of a call, if the job's sync memory is as large as it may be. Calls to GPUs of other
+ * hosts use the pool in host memory. */
+static uint32_t ctas_of(const struct ch_options *options, const struct ch_request *r,
+                        bool is_on_gpu)
+{
+    const uint32_t usual = is_on_gpu ? CH_CTAS_ON_GPU : CH_CTAS_ON_HOST;
+    const uint32_t most = options->ctas != 0 ? (uint32_t)options->ctas : usual;
+    const uint32_t pooled = CH_POOL_DUPS_OF(r->pes);
+
+    return is_on_gpu && r->reach == CH_REACH_network && pooled < most ? pooled : most;
+}
+
+/* The machine of the call: PEs on hosts, or GPUs, which need not exist here. GPU links are
+ * assumed to keep lines whole. */
 static chorus_status place(const struct info_args *args, const struct ch_options *options,
                            struct ch_device_id *here, struct ch_request *r)
 {
     static const char *const machines[] = {"host", "cuda"};
-    static const uint32_t ctas[] = {CH_CTAS_ON_HOST, CH_CTAS_ON_GPU};
     uint32_t machine = 0;
 
     if (args->machine != NULL)
         CH_TRY(find_name("machine", machines, 2, args->machine, &machine));
     r->machine = machines[machine];
     r->gpu = machine == 1 ? gpu_of(args, options, here) : "";
-    if (machine == 1 && r->nodes > 1)
-        return CH_FAIL(CHORUS_ERR_ARG, "--nodes is %u, but a job with --machine cuda is on one",
-                       r->nodes);
-    r->ctas_max = options->ctas != 0 ? (uint32_t)options->ctas : ctas[machine];
-    r->ctas_slim = machine == 1 ? r->ctas_max : 0;
+    r->ctas_max = ctas_of(options, r, machine == 1);
+    r->ctas_slim = machine == 1 && r->reach != CH_REACH_network ? r->ctas_max : 0;
     r->chunk_bytes = options->chunk * (r->reach == CH_REACH_network ? CH_CHUNK_FAR : 1);
     r->offers = ch_offers(r->type, r->reach,
                           (args->is_in_place ? 0 : CH_NEED_apart) |
