@@ -23,7 +23,8 @@ struct ch_choice {
 struct ch_backend {
     const char *program, *version;
     uint32_t me, pes; /* in the team of the sweep; me >= pes: not in the team, only allocates */
-    bool root_gets;   /* broadcast also writes the root's destination */
+    const char *reach;  /* how the farthest PE is reached, as rules name it; null: not known */
+    bool root_gets;     /* broadcast also writes the root's destination */
     bool chooses_algos; /* supports --algo, --ctas, --radix, --team and --mode */
     const struct ch_choice *algos[CH_SWEEP_COUNT]; /* a list for each; or null */
 

@@ -264,6 +264,14 @@ static void close_stream(void)
         require(chorusx_stream_destroy(job.stream), "stream");
 }
 
+/* Calls of the sweep have rules of a network if a PE does not map the memory of another. */
+static const char *find_reach(void)
+{
+    for (uint32_t pe = 0; pe < job.pes && pe < CH_SWEEP_PES_MAX; pe++)
+        if (chorus_ptr(job.over, job.world[pe]) == NULL) return "network";
+    return job.pes > 1 ? "mapped" : "self";
+}
+
 static int sweep(const struct ch_sweep_options *options, int argc, char **argv)
 {
     int status;
@@ -272,6 +280,7 @@ static int sweep(const struct ch_sweep_options *options, int argc, char **argv)
         .version = CH_VERSION,
         .me = job.me,
         .pes = job.pes,
+        .reach = find_reach(),
         .root_gets = true,
         .chooses_algos = true,
         .on_gpu = job.on_gpu,

@@ -107,6 +107,7 @@ void ch_facts_gather(struct ch_facts *facts, const struct ch_backend *backend, i
     ADD(facts, "program", "%s %s", backend->program, backend->version);
     machine(facts, kernel.machine);
     cores(facts);
+    if (backend->reach != NULL) ADD(facts, "reach", "%s", backend->reach);
     gpu(facts, backend);
     ADD(facts, "kernel", "%s %s", kernel.sysname, kernel.release);
     ADD(facts, "compiler", "%s", CH_COMPILER);

@@ -87,7 +87,7 @@ files)
     run 2 -b 8 -e 1K -f 2 -n 3 -w 1 --coll barrier,reduce --algo auto,one_shot \
         --csv "$folder/rows.csv" --json "$folder/rows.json" --plot "$folder/it's.svg"
     [ "$status" -eq 0 ] || fail "exits $status: $(cat "$folder/err")"
-    for fact in program machine cores kernel compiler commit date command; do
+    for fact in program machine cores reach kernel compiler commit date command; do
         grep -q "^# $fact: ." "$folder/rows.csv" || fail "CSV does not tell the $fact"
     done
     grep -q '</svg>' "$folder/it's.svg" || fail "no whole plot"
@@ -110,7 +110,7 @@ files)
     echo "reduce,x" >>"$folder/after.csv"
     "$sweep" --diff "$folder/rows.csv" "$folder/after.csv" >"$folder/out" 2>"$folder/err"
     [ $? -eq 2 ] || fail "--diff of no sweep does not exit 2"
-    grep -q '^chorus-sweep: .*after.csv:42: too few cells; expected what --csv writes' "$folder/err" ||
+    grep -q '^chorus-sweep: .*after.csv:43: too few cells; expected what --csv writes' "$folder/err" ||
         fail "--diff of no sweep: $(cat "$folder/err")"
     python3 - "$folder/rows.csv" "$folder/rows.json" <<'END' || fail "CSV and JSON differ"
 import csv, json, sys

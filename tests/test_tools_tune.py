@@ -242,6 +242,15 @@ with tempfile.TemporaryDirectory() as scratch:
     (Path(scratch) / "table.yaml").write_text(table)
     status, out, err = run(INFO, "check", str(Path(scratch) / "table.yaml"))
     assert status == 0 and "4 rules" in out, (out, err)
+    # GPUs of two hosts: the table is for such teams, and chorus-info is asked about them.
+    far = ["# reach: network", *ON_GPUS[:4], row("fcollect", "ring", "simple", 4, 2, 64, 9),
+           row("fcollect", "ring", "simple", 1, 2, 64, 8), row("fcollect", "exchange", "simple", 1, 2, 64, 5)]
+    status, table, err = tune(scratch, far, "--report")
+    assert status == 0 and "serves: {machine: cuda, reach: network}\n" in table, (table, err)
+    assert "worst 1.00 (fcollect, 2 PEs, 64 bytes: exchange:simple), mean 1.000 of 1 calls" in table, (table, err)
+    (Path(scratch) / "near.csv").write_text("\n".join(ON_GPUS))
+    status, _, err = tune(scratch, far, str(Path(scratch) / "near.csv"))
+    assert status == 1 and "sweeps over a network and without one" in err, err
     status, table, err = tune(scratch, MANY_PES)
     assert (status, table[table.index("serves"):], err) == (0, EXPECTED_MANY_PES, ""), (table, err)
     status, table, err = tune(scratch, MANY_PES, "--near", "30")
