@@ -11,7 +11,10 @@
 #include "cuda_fake.h"
 #include "cuda_far.h"
 
+#include <dirent.h>
+#include <hwloc.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -269,10 +272,44 @@ static void failures_are_reported(cudaStream_t stream)
     end_object(words);
 }
 
+/* --- where threads run -------------------------------------------------------------------- */
+/* The hardware threads that a thread of this process may use; 0: this one. */
+static void read_affinity(pid_t thread, hwloc_bitmap_t set_out)
+{
+    cpu_set_t set;
+
+    hwloc_bitmap_zero(set_out);
+    CPU_ZERO(&set);
+    if (sched_getaffinity(thread, sizeof(set), &set) != 0) return; /* it has ended */
+    for (unsigned i = 0; i < CPU_SETSIZE; i++)
+        if (CPU_ISSET(i, &set)) hwloc_bitmap_set(set_out, i);
+}
+
+/* Each thread runs on hardware threads that this PE was given, or on those to which no PE is
+ * bound. `given` is changed. */
+static void threads_run_where_they_may(hwloc_bitmap_t given)
+{
+    const char *spare = getenv("CHORUS_SPARE");
+    DIR *folder = opendir("/proc/self/task");
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    const struct dirent *entry;
+
+    if (spare != NULL && hwloc_bitmap_list_sscanf(set, spare) == 0)
+        (void)hwloc_bitmap_or(given, given, set);
+    while (folder != NULL && (entry = readdir(folder)) != NULL) {
+        read_affinity((pid_t)strtol(entry->d_name, NULL, 10), set);
+        EXPECT(hwloc_bitmap_isincluded(set, given));
+    }
+    EXPECT(folder != NULL && closedir(folder) == 0);
+    hwloc_bitmap_free(set);
+}
+
 int main(void)
 {
+    hwloc_bitmap_t given = hwloc_bitmap_alloc();
     cudaStream_t stream;
 
+    read_affinity(0, given);
     cuda_fake_reset();
     cuda_fake.run_post = far_run;
     if (chorus_init() != CHORUS_OK) {
@@ -289,6 +326,8 @@ int main(void)
     replays(stream);
     replays_at_once(stream);
     failures_are_reported(stream);
+    threads_run_where_they_may(given);
+    hwloc_bitmap_free(given);
     EXPECT(cuda_fake.not_loaded == 0);
     EXPECT(cudaStreamDestroy(stream) == cudaSuccess);
     chorus_finalize();

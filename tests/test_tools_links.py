@@ -155,12 +155,26 @@ def check_alone(info):
     return False
 
 
+def check_place(chorusrun, info):
+    """The log says where the progress thread of each PE runs: near its GPU, if hwloc knows that and there are cores enough."""
+    machine = os.path.join(os.path.dirname(os.path.abspath(__file__)), "golden", "two_packages.xml")
+    environment = {**ON_GPUS, "CHORUS_NODES": "2", "CHORUS_TRANSPORT": "mapped,tcp", "CHORUS_LOG": "debug", "HWLOC_XMLFILE": machine}
+    good = True
+    for spare, where in (("0-3", "2-3, near GPU 0000:1[01]:00.0"), ("0-2", "0-2: hwloc finds no GPU 0000:1[01]:00.0, or too few")):
+        status, said = run(chorusrun, environment, 2, "sh", "-c", f"CHORUS_SPARE={spare} exec {info} links")
+        found = re.findall(f"the progress thread runs on (?:the hardware threads )?{where}", said)
+        if status != 0 or len(found) != 2:
+            print(f"CHORUS_SPARE={spare}: status {status}, {len(found)} of 2 lines with '{where}':\n{said}")
+            good = False
+    return good
+
+
 def main(chorusrun, info, with_loop, on_gpus=None):
     good = [check(chorusrun, info, *case) for case in CASES] + [check(chorusrun, with_loop, *WITH_LOOP)]
     good += [check_refused(chorusrun, info, *case) for case in REFUSED]
     good += [check_json(chorusrun, info), check_many(chorusrun, info), check_alone(info)]
     if on_gpus is not None:
-        good += [check(chorusrun, on_gpus, *case) for case in WITH_GPUS]
+        good += [check(chorusrun, on_gpus, *case) for case in WITH_GPUS] + [check_place(chorusrun, on_gpus)]
     return 0 if all(good) else 1
 
 

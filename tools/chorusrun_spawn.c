@@ -13,9 +13,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Length of a list of hardware threads as text; a longer list is omitted. */
-enum { SPARE_BYTES = 256 };
-
 /* The data from which a new process becomes a PE. */
 struct start {
     uint32_t i;                /* its index among those of this launcher */
@@ -27,9 +24,9 @@ struct start {
     int exec_error;            /* where it writes errno if exec fails */
     pid_t launcher;
     uint32_t n_cores;
-    uint32_t n_all_cores, n_beside; /* of this machine, and the PEs that use them */
-    const struct ch_place *place;   /* null: it is not bound */
-    char spare[SPARE_BYTES];        /* the cores that no PE is bound to; "" if none are left */
+    uint32_t n_all_cores, n_beside;  /* of this machine, and the PEs that use them */
+    const struct ch_place *place;    /* null: it is not bound */
+    char spare[CH_PLACE_LIST_BYTES]; /* the cores that no PE is bound to; "" if none are left */
     const sigset_t *mask;
     struct rlimit files;
 };

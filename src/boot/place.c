@@ -222,14 +222,20 @@ static int load_devices(hwloc_topology_t topology)
     return hwloc_topology_load(topology);
 }
 
+/* Returns the smallest object with hardware threads near the PCI device at `bus`; null if
+ * unknown. */
+static hwloc_obj_t find_near(hwloc_topology_t topology, const char *bus)
+{
+    const hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(topology, bus);
+
+    return device == NULL ? NULL : hwloc_get_non_io_ancestor_obj(topology, device);
+}
+
 /* Returns the first hardware thread near the PCI device at `bus`; UINT32_MAX if unknown. */
 static uint32_t find_thread_near(hwloc_topology_t topology, const char *bus)
 {
-    const hwloc_obj_t device = hwloc_get_pcidev_by_busidstring(topology, bus);
-    hwloc_obj_t near;
+    const hwloc_obj_t near = find_near(topology, bus);
 
-    if (device == NULL) return UINT32_MAX;
-    near = hwloc_get_non_io_ancestor_obj(topology, device);
     return near == NULL ? UINT32_MAX : (uint32_t)hwloc_bitmap_first(near->cpuset);
 }
 
@@ -244,4 +250,56 @@ void ch_place_find_near(char (*buses)[CH_BUS_BYTES], uint32_t n, uint32_t *threa
         for (uint32_t i = 0; i < n; i++)
             threads_out[i] = find_thread_near(topology, buses[i]);
     hwloc_topology_destroy(topology);
+}
+
+/* Does the set have hardware threads of at least so many cores? */
+static bool has_cores(hwloc_topology_t topology, hwloc_const_bitmap_t set, uint32_t least)
+{
+    const hwloc_obj_type_t unit =
+        hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+    uint32_t count = 0;
+
+    for (hwloc_obj_t o = NULL;
+         count < least && (o = hwloc_get_next_obj_by_type(topology, unit, o)) != NULL;)
+        if (hwloc_bitmap_intersects(o->cpuset, set)) count++;
+    return count >= least;
+}
+
+/* Set the set to the hardware threads of a list, or, for null, to those of this thread. */
+static bool read_among(hwloc_topology_t topology, const char *among, hwloc_bitmap_t set_out)
+{
+    if (among != NULL) return hwloc_bitmap_list_sscanf(set_out, among) == 0;
+    return hwloc_get_cpubind(topology, set_out, HWLOC_CPUBIND_THREAD) == 0;
+}
+
+/* Leave in `set` what is near the device; see ch_place_near_text. */
+static bool keep_near(hwloc_topology_t topology, const char *bus, uint32_t least,
+                      hwloc_bitmap_t set)
+{
+    const hwloc_obj_t near = find_near(topology, bus);
+
+    if (near == NULL || !hwloc_bitmap_intersects(set, near->cpuset)) return false;
+    if (hwloc_bitmap_isincluded(set, near->cpuset)) return true;
+    return hwloc_bitmap_and(set, set, near->cpuset) == 0 && has_cores(topology, set, least);
+}
+
+bool ch_place_near_text(const char *bus, const char *among, uint32_t least, char *text_out,
+                        size_t bytes)
+{
+    hwloc_bitmap_t set = hwloc_bitmap_alloc();
+    hwloc_topology_t topology;
+    bool is_there;
+
+    *text_out = '\0';
+    if (set == NULL || hwloc_topology_init(&topology) != 0) {
+        hwloc_bitmap_free(set);
+        return false;
+    }
+    is_there = load_devices(topology) == 0 && read_among(topology, among, set) &&
+               keep_near(topology, bus, least, set) &&
+               hwloc_bitmap_list_snprintf(text_out, bytes, set) < (int)bytes;
+    if (!is_there) *text_out = '\0';
+    hwloc_topology_destroy(topology);
+    hwloc_bitmap_free(set);
+    return is_there;
 }

@@ -6,6 +6,7 @@
 #ifndef CH_PLACE_H
 #define CH_PLACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,6 +29,9 @@ int ch_place_bind(const struct ch_place *place, uint32_t i);
  * hwloc writes lists: "8-15"; "" if there are none, or if the text is too small. */
 void ch_place_spare_text(const struct ch_place *place, uint32_t n, char *text_out,
                          size_t bytes);
+
+/* Bytes for such a text; a longer one is omitted. */
+enum { CH_PLACE_LIST_BYTES = 256 };
 
 /* Restrict the calling thread to the hardware threads of such a list. Returns 0, or -1 if it
  * cannot. */
@@ -64,5 +68,12 @@ uint32_t ch_quota_cores(const char *root);
 
 /* Find the first hardware thread near each of n PCI devices; UINT32_MAX if unknown. */
 void ch_place_find_near(char (*buses)[CH_BUS_BYTES], uint32_t n, uint32_t *threads_out);
+
+/* Write, as ch_place_spare_text does, those hardware threads of `among` that are near the PCI
+ * device. `among` is such a list, or null: those that the calling thread may use. False: `bus`
+ * is unknown here, or the hardware threads found belong to fewer than `least` cores and are not
+ * all of `among`; *text_out is "". */
+bool ch_place_near_text(const char *bus, const char *among, uint32_t least, char *text_out,
+                        size_t bytes);
 
 #endif /* CH_PLACE_H */

@@ -7,7 +7,8 @@
  * thread therefore waits for a short time as long as it sees that the PE used the network
  * since the last time, and otherwise sleeps until something arrives or is posted. A PE that is
  * about to sleep wakes the thread, which then does not wait until the PE is back. If PEs are
- * bound to cores and some cores are left, the thread runs on those.
+ * bound to cores and some cores are left, the thread runs on those; if it serves kernels, on
+ * cores near the GPU.
  */
 #include "transport/network.h"
 
@@ -181,6 +182,38 @@ static void sleep_long(struct ch_network *network)
     (void)pthread_mutex_unlock(&network->lock);
 }
 
+/* Find the cores near this PE's GPU for the thread, which polls there for kernels: among those
+ * to which no PE is bound, enough that each PE of the host may have one; or, where PEs are not
+ * bound, among those of this PE, several, since its own thread needs one. */
+static bool find_near_gpu(const struct ch_network *network, char *list_out, size_t bytes)
+{
+    const struct ch_boot *boot = network->boot;
+    const char *bus = ch_device_id_of(ch_heap_device(network->heap))->bus;
+    const uint32_t least = boot->spare == NULL && boot->n_beside < 2 ? 2 : boot->n_beside;
+    const bool is_found = ch_place_near_text(bus, boot->spare, least, list_out, bytes);
+
+    if (is_found)
+        CH_LOG(DEBUG, "the progress thread runs on the hardware threads %s, near GPU %s",
+               list_out, bus);
+    else
+        CH_LOG(DEBUG,
+               "the progress thread runs on %s: hwloc finds no GPU %s, or too few of these "
+               "hardware threads near it",
+               boot->spare != NULL ? boot->spare : "the hardware threads of its PE", bus);
+    return is_found;
+}
+
+/* Move this thread to the cores where it runs best; it is the progress thread. */
+static void place_thread(const struct ch_network *network)
+{
+    char list[CH_PLACE_LIST_BYTES];
+    const char *to = network->boot->spare;
+
+    if (network->proxy != NULL && find_near_gpu(network, list, sizeof(list))) to = list;
+    if (to != NULL && ch_place_move_thread(to) != 0)
+        CH_LOG(INFO, "the progress thread shares the core of its PE");
+}
+
 /* The progress thread; its argument is the network. */
 static void *progress_main(void *arg)
 {
@@ -190,8 +223,7 @@ static void *progress_main(void *arg)
     ch_log_name_pe((int)network->me);
     /* For good: to make another device current again would give the process a context there. */
     if (network->proxy != NULL) (void)ch_device_enter(ch_heap_device(network->heap));
-    if (network->boot->spare != NULL && ch_place_move_thread(network->boot->spare) != 0)
-        CH_LOG(INFO, "the progress thread shares the core of its PE");
+    place_thread(network);
     while (!__atomic_load_n(&network->is_ending, __ATOMIC_ACQUIRE)) {
         bool has_moved = false;
         const uint64_t visits = __atomic_load_n(&network->visits, __ATOMIC_RELAXED);
