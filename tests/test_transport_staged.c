@@ -726,6 +726,61 @@ START_TEST(count__wrong__is_a_failure)
 }
 END_TEST
 
+/* Store the value in the word: progress finds nothing new, and does not fail. */
+static void find_nothing(struct side *s, uint64_t *word, uint64_t value)
+{
+    bool has_moved = false;
+
+    *word = value;
+    for (int i = 0; i < 3; i++)
+        EXPECT(ops->progress(s->net.ep, &has_moved) == CHORUS_OK && !has_moved);
+}
+
+/* Some networks store words byte by byte: a part of a new one is no news, and no fault. */
+static void torn_main(struct ch_boot *boot)
+{
+    const struct ch_staged_head head = {.kind = CH_STAGED_PUT};
+    struct side s;
+
+    side_open(&s, boot);
+    pes_meet(boot);
+    if (s.net.me == 0) {
+        struct ch_endpoint *inside = staged_net_inside(s.net.ep);
+        struct ch_staged_peer *peer = inside->peers[1];
+        const uint32_t slots = inside->layout.slots;
+        uint64_t *const filled = &peer->words->filled[0xff % slots];
+
+        peer->freed = 0xfe; /* as if so many had been */
+        peer->taken = peer->posted = 0xfe + slots;
+        peer->words->freed = 0xfe;
+        peer->begun = peer->ended = peer->credited = 0xff;
+        *filled = 0x100 - slots;
+        peer->words->filled[0x100 % slots] = 0x101 - slots;
+        find_nothing(&s, &peer->words->freed, 0x1fe);
+        find_nothing(&s, &peer->words->freed, 0x001);
+        EXPECT(peer->freed == 0xfe);
+        find_nothing(&s, filled, 0x200 - slots);
+        find_nothing(&s, filled, 0);
+        EXPECT(peer->begun == 0xff);
+        memcpy(peer->inbound + 0xff % slots * (CH_STAGED_HEAD + inside->layout.chunk), &head,
+               sizeof(head));
+        *filled = 0x100;
+        peer->words->freed = 0x101;
+        EXPECT(ops->progress(s.net.ep, &(bool){false}) == CHORUS_OK);
+        EXPECT(peer->freed == 0x101 && peer->begun == 0x100);
+        peer->words->filled[0x100 % slots] = 0x100; /* no part of 0x101 */
+        EXPECT(net_pe_fails(&s.net) == CHORUS_ERR_SYSTEM);
+    }
+    pes_meet(boot);
+    side_end(&s);
+}
+
+START_TEST(word__stored_in_part__is_not_taken_and_no_failure)
+{
+    run(2, torn_main, 1, false);
+}
+END_TEST
+
 /* The GPU takes no work, or what it took fails: both end the waits, and say so. */
 static void broken_main(struct ch_boot *boot)
 {
@@ -874,6 +929,7 @@ static void add_others(Suite *suite)
     tcase_add_test(tcase, abandon__while_answers_are_copied__waits_for_the_copies);
     tcase_add_loop_test(tcase, message__wrong__is_a_failure_that_names_its_sender, 0, N_WRONGS);
     tcase_add_loop_test(tcase, count__wrong__is_a_failure, 0, 3);
+    tcase_add_test(tcase, word__stored_in_part__is_not_taken_and_no_failure);
     tcase_add_loop_test(tcase, gpu__broken__is_a_failure, 0, 2);
     tcase_add_test(tcase, peer__that_left__fails_the_link);
     tcase_add_test(tcase, layout__of_any_job__fits);

@@ -191,6 +191,10 @@ void ch_staged_begin(struct ch_endpoint *ep, struct ch_staged_peer *peer);
 /* Make progress of the inner network; a failure is kept. */
 void ch_staged_progress_inner(struct ch_endpoint *ep);
 
+/* Some networks store a word byte by byte. Has each byte of the value that of one of the numbers
+ * first, first + step and so on up to last? The value is then not a fault of the peer. */
+bool ch_staged_may_be_torn(uint64_t value, uint64_t first, uint64_t step, uint64_t last);
+
 /* ---- memory.c ---- */
 
 /* Set where the queues with a peer are, whose memory begins at `there`. */

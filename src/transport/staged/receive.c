@@ -211,9 +211,10 @@ static bool has_arrived(struct ch_endpoint *ep, struct ch_staged_peer *peer, uin
 {
     const uint64_t filled =
         __atomic_load_n(&peer->words->filled[i % ep->layout.slots], __ATOMIC_ACQUIRE);
+    const uint64_t before = i < ep->layout.slots ? 0 : i + 1 - ep->layout.slots;
 
     if (filled == i + 1) return true;
-    if (filled != (i < ep->layout.slots ? 0 : i + 1 - ep->layout.slots))
+    if (filled != before && !ch_staged_may_be_torn(filled, before, i + 1 - before, i + 1))
         ch_staged_fail(ep, peer, CHORUS_ERR_SYSTEM, "it sent slot %llu where slot %llu belongs",
                        (unsigned long long)filled, (unsigned long long)i + 1);
     return false;

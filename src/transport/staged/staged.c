@@ -212,6 +212,23 @@ void ch_staged_fail_device(struct ch_endpoint *ep, struct ch_staged_peer *peer,
         ch_staged_fail(ep, peer, code, "this PE's GPU: %s", ch_error_message());
 }
 
+/* ---- words that peers store ---- */
+
+/* Has byte `at` of the value that of one of these numbers? */
+static bool has_byte(uint64_t value, unsigned at, uint64_t first, uint64_t step, uint64_t last)
+{
+    for (uint64_t number = first; number <= last; number += step)
+        if ((value ^ number) >> 8 * at << 56 == 0) return true;
+    return false;
+}
+
+bool ch_staged_may_be_torn(uint64_t value, uint64_t first, uint64_t step, uint64_t last)
+{
+    for (unsigned at = 0; at < sizeof(value); at++)
+        if (!has_byte(value, at, first, step, last)) return false;
+    return true;
+}
+
 /* ---- progress ---- */
 
 void ch_staged_step(struct ch_endpoint *ep)
