@@ -11,6 +11,7 @@
 struct far_kernels {
     bool is_captured; /* nothing, as in a capture: far_replay runs the last one */
     int fails;        /* report this failure, if not CHORUS_OK, and post nothing */
+    bool posts;       /* the operation nevertheless, but do not wait for its end */
     uint32_t n;       /* that were launched */
 };
 extern struct far_kernels far_kernels;
@@ -20,6 +21,21 @@ void far_run(const void *args);
 /* Run the kernel that was launched last again, as from a graph; from any thread. Returns a
  * chorus_status. */
 int far_replay(void);
+
+/* Post a request of an algorithm to a ring, as its kernel would. Returns a chorus_status. */
+struct far_post {
+    enum { FAR_PUT, FAR_FLUSH } op;
+    uint32_t pe;
+    uint64_t there; /* the peer's address */
+    const void *source;
+    size_t bytes;
+    uint64_t *word;
+    uint64_t value;
+};
+struct ch_ring;
+int far_post(const struct ch_ring *ring, const struct far_post *post);
+/* The ring is broken, as after a wait for a credit that has failed. */
+void far_break(const struct ch_ring *ring);
 
 /* What the last kernel posted: the names of its ops, as "put, flush". */
 const char *far_ops(void);

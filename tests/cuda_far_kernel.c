@@ -13,12 +13,21 @@ struct far_kernels far_kernels;
 
 static struct ch_post last;
 
-static int run(const struct ch_post *post)
+static struct ch_door door;
+
+static struct ch_wait_policy make_policy(void)
 {
     struct ch_wait_policy policy;
-    struct ch_door door = {0};
 
     ch_wait_policy_init(&policy, &door, 2, 2, SECONDS_MAX * CH_NS_PER_S);
+    return policy;
+}
+
+static int run(const struct ch_post *post)
+{
+    const struct ch_wait_policy policy = make_policy();
+
+    if (far_kernels.posts) return (int)ch_ring_post(&post->ring, &policy, &post->request);
     return (int)ch_post_run(post, &policy);
 }
 
@@ -39,13 +48,33 @@ void far_run(const void *args)
     last = *(const struct ch_post *)args;
     far_kernels.n++;
     if (far_kernels.is_captured) return;
-    if (status == CHORUS_OK) status = run(&last);
+    if (status == CHORUS_OK || far_kernels.posts) status |= run(&last);
     if (status != CHORUS_OK) report(&last, status);
 }
 
 int far_replay(void)
 {
     return run(&last);
+}
+
+int far_post(const struct ch_ring *ring, const struct far_post *post)
+{
+    const struct ch_wait_policy policy = make_policy();
+    const struct ch_request request = {
+        ch_request_head(post->op == FAR_PUT ? CH_RING_PUT : CH_RING_FLUSH, post->pe, 0) |
+            CH_REQUEST_CTX(CH_CTX_ALGORITHMS),
+        post->there,
+        (uintptr_t)post->source,
+        post->bytes,
+        (uintptr_t)post->word,
+        post->value};
+
+    return (int)ch_ring_post(ring, &policy, &request);
+}
+
+void far_break(const struct ch_ring *ring)
+{
+    ch_ring_break(ring, CHORUS_ERR_TIMEOUT);
 }
 
 uint64_t far_calls(void)

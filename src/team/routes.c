@@ -172,9 +172,19 @@ chorus_status ch_routes_open(const struct ch_teams *teams, struct ch_team *team)
     return write_routes(teams, team, team->routes);
 }
 
+void ch_routes_settle(const struct ch_team *team)
+{
+    const uint64_t until_ns = ch_links_begin_settle(team->teams->links);
+
+    for (uint32_t pe = 0; pe < team->n; pe++)
+        if (team->remotes[pe].link != NULL)
+            ch_link_settle(team->remotes[pe].link, CH_CTX_ALGORITHMS, until_ns);
+}
+
 void ch_routes_close(const struct ch_teams *teams, struct ch_team *team)
 {
     if (team->routes == NULL) return;
+    ch_links_forget_words(teams->links, team->routes->done, CH_POOL_DUPS);
     ch_heap_sync_free(teams->heap, team->routes->there);
     ch_heap_pool_free(teams->heap, team->routes->done);
     free(team->routes);

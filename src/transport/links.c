@@ -412,9 +412,14 @@ chorus_status ch_links_drain_posts(struct ch_links *links)
     const struct ch_proxy *proxy = links->network->proxy;
     chorus_status status = CHORUS_OK;
     struct ch_wait w = {0};
+    bool is_broken;
     uint64_t posted;
 
-    CH_TRY(ch_proxy_posted(proxy, &posted));
+    CH_TRY(ch_proxy_posted(proxy, &posted, &is_broken));
+    if (is_broken) {
+        (void)ch_links_begin_settle(links);
+        return CHORUS_OK;
+    }
     ch_links_expect_posts(links);
     while (status == CHORUS_OK && ch_proxy_carried_out(proxy) < posted)
         status = ch_wait_slow(links->policy, &w);

@@ -112,6 +112,17 @@ void ch_links_expect_posts(struct ch_links *links);
  * posts afterwards, in the same context, arrives later. */
 CH_MUST_CHECK chorus_status ch_links_drain_posts(struct ch_links *links);
 
+/* Kernels that have ended may have failed: the program may free the memory of what they posted.
+ * begin waits until the network has it, at most until the time that it returns, or the job is
+ * ending; after that, all requests of this PE's kernels are dropped. Then ch_link_settle waits
+ * until the network has done with the memory of what the context posted to the link's peer, up
+ * to that time, or ends the link. */
+uint64_t ch_links_begin_settle(struct ch_links *links);
+void ch_link_settle(struct ch_link *link, uint32_t ctx, uint64_t until_ns);
+/* The memory of these completion words of kernels is about to be freed: none is stored any
+ * more. Requests that name them have been given to the network, or are dropped. */
+void ch_links_forget_words(struct ch_links *links, const uint64_t *words, uint32_t n);
+
 /* Returns the link to a peer that is not mapped; null: the peer is mapped. */
 struct ch_link *ch_links_network_link(struct ch_links *links, uint32_t pe);
 /* List the mapped peers in near_out[n], for the fast paths of the program's calls. False: calls

@@ -41,6 +41,7 @@ struct ch_proxy {
     uint64_t n_inline;   /* requests with inline data so far */
     bool has_calls;      /* after they were served last; atomic */
     bool is_serving;     /* a thread that waits for room in a queue has released the lock */
+    bool drops;          /* requests, see ch_proxy_drop; under the lock */
     uint64_t busy_until; /* by ch_clock_ns; atomic */
 };
 
@@ -180,7 +181,7 @@ static void add_call(struct ch_proxy *proxy, const struct ch_request *r)
 }
 
 /* Carry out a request. Failures of links are kept by the network, and end the waits. */
-static void carry_out(struct ch_proxy *proxy, const struct ch_request *r)
+static void perform(struct ch_proxy *proxy, const struct ch_request *r)
 {
     const struct ch_network *network = proxy->network;
     const uint32_t ctx = ch_request_ctx(r), pe = ch_request_pe(r);
@@ -209,6 +210,12 @@ static void carry_out(struct ch_proxy *proxy, const struct ch_request *r)
     case CH_RING_PUT_INLINE: /* no kernel posts one so far */
         break;
     }
+}
+
+/* Carry out a request, or drop it. */
+static void carry_out(struct ch_proxy *proxy, const struct ch_request *r)
+{
+    if (!proxy->drops) perform(proxy, r);
     __atomic_store_n(&proxy->consumer.carried_out, proxy->consumer.carried_out + 1,
                      __ATOMIC_RELEASE);
 }
@@ -228,18 +235,43 @@ bool ch_proxy_has_work(const struct ch_proxy *proxy)
     return has_request(proxy) || __atomic_load_n(&proxy->has_calls, __ATOMIC_RELAXED);
 }
 
-chorus_status ch_proxy_posted(const struct ch_proxy *proxy, uint64_t *n_out)
+chorus_status ch_proxy_posted(const struct ch_proxy *proxy, uint64_t *n_out,
+                              bool *is_broken_out)
 {
     struct ch_ring_shared shared;
 
     CH_TRY(ch_device_copy(ch_heap_device(proxy->heap), &shared, proxy->shared, sizeof(shared)));
-    *n_out = shared.broken != 0 ? 0 : shared.ticket;
+    *n_out = shared.ticket;
+    *is_broken_out = shared.broken != 0;
     return CHORUS_OK;
 }
 
 uint64_t ch_proxy_carried_out(const struct ch_proxy *proxy)
 {
     return __atomic_load_n(&proxy->consumer.carried_out, __ATOMIC_ACQUIRE);
+}
+
+void ch_proxy_drop(struct ch_proxy *proxy)
+{
+    proxy->drops = true;
+}
+
+bool ch_proxy_forget(struct ch_proxy *proxy, const uint64_t *words, uint32_t n)
+{
+    uint32_t kept = 0;
+
+    if (proxy->is_serving) return false;
+    for (uint32_t i = 0; i < proxy->n_calls; i++)
+        if (proxy->calls[i].word < words || proxy->calls[i].word >= words + n)
+            proxy->calls[kept++] = proxy->calls[i];
+    proxy->n_calls = kept;
+    return true;
+}
+
+/* May a request be taken, so that there is room for what it needs? */
+static bool may_take(const struct ch_proxy *proxy)
+{
+    return proxy->drops || (proxy->n_calls < CALLS_MAX && has_place(proxy));
 }
 
 bool ch_proxy_serve(struct ch_proxy *proxy)
@@ -249,12 +281,12 @@ bool ch_proxy_serve(struct ch_proxy *proxy)
 
     if (proxy->is_serving) return false;
     proxy->is_serving = true;
-    while (proxy->n_calls < CALLS_MAX && has_place(proxy) &&
-           ch_ring_take(&proxy->consumer, &request)) {
+    while (may_take(proxy) && ch_ring_take(&proxy->consumer, &request)) {
         __atomic_store_n(&proxy->next, proxy->consumer.next, __ATOMIC_RELAXED);
         carry_out(proxy, &request);
         has_served = true;
     }
+    if (proxy->drops) proxy->n_calls = 0;
     if (complete_calls(proxy)) has_served = true;
     __atomic_store_n(&proxy->has_calls, proxy->n_calls != 0, __ATOMIC_RELAXED);
     proxy->is_serving = false;

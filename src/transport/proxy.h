@@ -30,10 +30,20 @@ bool ch_proxy_serve(struct ch_proxy *proxy);
 /* Is there a request, or a flush or a quiet that is not over? From any thread, without the
  * lock. */
 bool ch_proxy_has_work(const struct ch_proxy *proxy);
-/* How many requests kernels that have ended have posted, all told; 0 if the ring is broken. And
- * how many the network has got, from any thread. */
-CH_MUST_CHECK chorus_status ch_proxy_posted(const struct ch_proxy *proxy, uint64_t *n_out);
+/* How many requests kernels that have ended have posted, all told, and whether the ring is
+ * broken, so that some of them cannot be taken. And how many the network has got, or were
+ * dropped, from any thread. */
+CH_MUST_CHECK chorus_status ch_proxy_posted(const struct ch_proxy *proxy, uint64_t *n_out,
+                                            bool *is_broken_out);
 uint64_t ch_proxy_carried_out(const struct ch_proxy *proxy);
+
+/* From now on requests are dropped, and no word of kernels is stored. The caller holds the
+ * network's lock. */
+void ch_proxy_drop(struct ch_proxy *proxy);
+/* The memory of these words is about to be freed: drop flushes and quiets that would store one
+ * of them. Requests that name them have been taken before. The caller holds the network's lock.
+ * False: a thread that serves the ring has released it; call again. */
+CH_MUST_CHECK bool ch_proxy_forget(struct ch_proxy *proxy, const uint64_t *words, uint32_t n);
 
 /* May kernels post soon, so that the progress thread must poll? */
 bool ch_proxy_is_busy(const struct ch_proxy *proxy);

@@ -3,6 +3,7 @@
 
 #include "coll/cuda/queue.h"
 #include "device/driver_cuda.h"
+#include "team/routes.h"
 #include "team/table.h"
 
 #include <pthread.h>
@@ -232,10 +233,19 @@ static chorus_status wait_for_stream(const struct ch_gpu *gpu, const struct ch_t
     return CHORUS_OK;
 }
 
+/* If a call on the team has failed, its memory is no longer used by the network on return. The
+ * kernels of the call have ended. */
+static void settle_if_failed(const struct ch_gpu *gpu, const struct ch_team *team)
+{
+    if (team->routes != NULL && ch_fault_status(gpu->terms.faults, team) != CHORUS_OK)
+        ch_routes_settle(team);
+}
+
 chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call)
 {
     CH_TRY(enter_and_launch(gpu, call, &gpu->own));
     CH_TRY(wait_for_stream(gpu, &gpu->own));
+    settle_if_failed(gpu, call->team);
     CH_TRY(ch_fault_report(gpu->terms.faults, gpu->terms.timeout_ns, call->team));
     if (ch_coll_is_listed(call->algo->coll))
         CH_TRY(ch_fault_report_block(gpu->terms.faults, call->team));
@@ -262,6 +272,19 @@ static chorus_status fail_post(uint32_t pe, chorus_status status)
                    "a put, get, signal or quiet on a stream, for %s, was not completed: %s; "
                    "later work of the stream was executed as if it had been",
                    peers, ch_status_text(status));
+}
+
+/* If a post on a stream has failed, or several have: the network no longer uses the memory of
+ * any on return. The kernels have ended. */
+static void settle_if_reported(const struct ch_gpu *gpu, struct ch_links *links)
+{
+    uint64_t until_ns;
+
+    if (__atomic_load_n(&gpu->wait->status, __ATOMIC_ACQUIRE) == CHORUS_OK) return;
+    until_ns = ch_links_begin_settle(links);
+    for (uint32_t pe = 0; pe < links->n; pe++)
+        if (ch_links_network_link(links, pe) != NULL)
+            ch_link_settle(ch_links_network_link(links, pe), CH_CTX_DEFAULT, until_ns);
 }
 
 /* If a kernel that waited on a stream has reported a failure, take the report and fail with it;
@@ -295,6 +318,9 @@ chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct c
         return CH_FAIL(CHORUS_ERR_STATE,
                        "the stream is in a capture, where nothing runs; end that first");
     CH_TRY(wait_for_stream(gpu, &turn));
+    for (uint32_t slot = 0; (team = ch_teams_next(teams, &slot)) != NULL; slot++)
+        settle_if_failed(gpu, team);
+    settle_if_reported(gpu, teams->links);
     for (uint32_t slot = 0; (team = ch_teams_next(teams, &slot)) != NULL; slot++) {
         CH_TRY(ch_fault_report(gpu->terms.faults, gpu->terms.timeout_ns, team));
         CH_TRY(ch_fault_report_block(gpu->terms.faults, team));

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuda_far_failed_pe.c: one of two PEs on two hosts, as for cuda_far_pe.c: what the network
+ * does with what kernels have posted that failed, and what has to wait for it.
+ */
+#include "api/context.h"
+#include "chorus/chorusx.h"
+#include "cuda_fake.h"
+#include "cuda_far.h"
+#include "team/routes.h"
+#include "transport/network.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BYTES = 3 << 20, VALUE = 77, POISON = 0xee };
+
+static int n_failed;
+
+#define EXPECT(condition)                                                            \
+    do {                                                                             \
+        if (!(condition)) {                                                          \
+            n_failed++;                                                              \
+            (void)fprintf(stderr, "PE %d: not %s; %s\n", chorus_my_pe(), #condition, \
+                          chorusx_last_error());                                     \
+        }                                                                            \
+    } while (0)
+
+static void meet(void)
+{
+    chorus_free(chorus_malloc(64));
+}
+
+static int peer(void)
+{
+    return 1 - chorus_my_pe();
+}
+
+static bool is_all(const char *memory, int byte)
+{
+    for (size_t i = 0; i < BYTES; i++)
+        if (memory[i] != (char)byte) return false;
+    return true;
+}
+
+static struct ch_network *network(void)
+{
+    return ch_context_get()->links->network;
+}
+
+/* The peer's address of an object. */
+static uint64_t address_there(const void *object)
+{
+    return (uintptr_t)object + (uint64_t)ch_context_get()->links->to[peer()].shift;
+}
+
+static const struct ch_ring *ring(void)
+{
+    return ch_links_ring(ch_context_get()->links);
+}
+
+/* --- memory of what has failed ------------------------------------------------------------ */
+/* The kernel of a get ends before the data is there. */
+static void get(cudaStream_t stream)
+{
+    char *const source = chorus_calloc(BYTES, 1), *const dest = malloc(BYTES);
+
+    memset(dest, POISON, BYTES);
+    far_kernels.fails = CHORUS_ERR_TIMEOUT;
+    far_kernels.posts = true;
+    EXPECT(chorusx_getmem_on_stream(dest, source, BYTES, peer(), (void *)stream) == CHORUS_OK);
+    far_kernels.fails = CHORUS_OK;
+    far_kernels.posts = false;
+    EXPECT(chorusx_stream_synchronize((void *)stream) == CHORUS_ERR_TIMEOUT);
+    memset(dest, POISON, BYTES);
+    chorus_quiet();
+    EXPECT(is_all(dest, POISON));
+    meet();
+    free(dest);
+    chorus_free(source);
+}
+
+static chorus_team_t make_team(void)
+{
+    chorus_team_t team = CHORUS_TEAM_INVALID;
+
+    EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, 2, NULL, 0, &team) == 0);
+    return team;
+}
+
+/* A collective on the team fails, and the program learns of it. */
+static void fail_collective(chorus_team_t team, cudaStream_t stream)
+{
+    cuda_fake.fails_kernels = 1;
+    EXPECT(chorusx_team_sync_on_stream(team, (void *)stream) == CHORUS_OK);
+    cuda_fake.fails_kernels = 0;
+    EXPECT(chorusx_stream_synchronize((void *)stream) == CHORUS_ERR_TIMEOUT);
+}
+
+static void put(void *dest, const void *source)
+{
+    EXPECT(far_post(ring(), &(struct far_post){.op = FAR_PUT,
+                                               .pe = (uint32_t)peer(),
+                                               .there = address_there(dest),
+                                               .source = source,
+                                               .bytes = BYTES}) == CHORUS_OK);
+}
+
+/* A collective fails whose kernels have posted a put. */
+static void collective(cudaStream_t stream)
+{
+    char *const dest = chorus_calloc(BYTES, 1), *const source = malloc(BYTES);
+    const chorus_team_t team = make_team();
+
+    memset(source, VALUE, BYTES);
+    put(dest, source);
+    fail_collective(team, stream);
+    memset(source, POISON, BYTES);
+    meet();
+    chorus_team_destroy(team);
+    EXPECT(is_all(dest, VALUE));
+    meet();
+    free(source);
+    chorus_free(dest);
+}
+
+/* --- completion words --------------------------------------------------------------------- */
+/* The network, whose is_sent is false while this is set. */
+static bool is_held;
+static struct ch_link_ops held_ops;
+static const struct ch_link_ops *true_ops;
+
+static bool held_is_sent(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
+{
+    return !__atomic_load_n(&is_held, __ATOMIC_ACQUIRE) && true_ops->is_sent(ep, ctx, pe);
+}
+
+static void change_ops(const struct ch_link_ops *ops)
+{
+    ch_network_lock(network());
+    network()->ops = ops;
+    ch_network_unlock(network());
+}
+
+static void hold(void)
+{
+    true_ops = network()->ops;
+    held_ops = *true_ops;
+    held_ops.is_sent = held_is_sent;
+    is_held = true;
+    change_ops(&held_ops);
+}
+
+static void flush(uint64_t *word)
+{
+    EXPECT(far_post(ring(), &(struct far_post){.op = FAR_FLUSH,
+                                               .pe = (uint32_t)peer(),
+                                               .word = word,
+                                               .value = VALUE}) == CHORUS_OK);
+}
+
+/* A flush of a kernel is not over when its team is destroyed, and its word freed. */
+static void word_of_a_team(cudaStream_t stream)
+{
+    uint64_t *const words = chorus_calloc(1, sizeof(*words)), *done = NULL;
+    const chorus_team_t team = make_team();
+    struct ch_team *inside = NULL;
+
+    EXPECT(ch_team_get(ch_context_get()->teams, team, &inside) == CHORUS_OK);
+    done = inside->routes->done;
+    hold();
+    flush(done);
+    EXPECT(ch_links_drain_posts(ch_context_get()->links) == CHORUS_OK);
+    chorus_team_destroy(team);
+    __atomic_store_n(&is_held, false, __ATOMIC_RELEASE);
+    EXPECT(chorusx_signal_op_on_stream(words, 1, CHORUS_SIGNAL_SET, peer(), (void *)stream) ==
+           CHORUS_OK);
+    EXPECT(*done != VALUE);
+    change_ops(true_ops);
+    meet();
+    chorus_free(words);
+}
+
+/* Requests that are in a broken ring when the program learns of a failure are dropped. */
+static void broken_ring(cudaStream_t stream)
+{
+    enum { MOST = 1024 }; /* flushes that can be under way */
+    char *const dest = chorus_calloc(BYTES, 1), *const source = calloc(BYTES, 1);
+    const chorus_team_t team = make_team();
+    uint64_t word = 0;
+
+    memset(source, POISON, BYTES);
+    hold();
+    for (int i = 0; i < MOST; i++)
+        flush(&word);
+    put(dest, source);
+    far_break(ring());
+    fail_collective(team, stream);
+    __atomic_store_n(&is_held, false, __ATOMIC_RELEASE);
+    meet();
+    EXPECT(word == 0 && is_all(dest, 0));
+    change_ops(true_ops);
+    meet();
+    free(source);
+    chorus_free(dest);
+}
+
+int main(void)
+{
+    cudaStream_t stream = NULL;
+
+    cuda_fake_reset();
+    cuda_fake.run_post = far_run;
+    if (chorus_init() != CHORUS_OK) {
+        (void)fprintf(stderr, "init: %s\n", chorusx_last_error());
+        return EXIT_FAILURE;
+    }
+    EXPECT(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+    get(stream);
+    collective(stream);
+    word_of_a_team(stream);
+    broken_ring(stream);
+    EXPECT(cudaStreamDestroy(stream) == cudaSuccess);
+    chorus_finalize();
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
