@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cuda_far_pe.c: one of two PEs on two hosts, as CHORUS_NODES makes them, with a heap on a GPU
- * that is a fake: puts, gets, signals and quiet on streams.
+ * cuda_far_pe.c: a PE with a heap on a GPU that is a fake: puts, gets, signals and quiet on
+ * streams, with a peer that is far (CHORUS_NODES) or beside (CHORUS_P2P=0).
+ *
+ *   cuda_far_pe [DISTANCE]    PEs whose numbers differ in this bit are peers; 1 if absent
  *
  * The kernel of posts runs on the host, on the thread that launches it, with the true ring,
  * proxy and networks. Kernels of collectives do not run: allocation is the barrier.
@@ -21,7 +23,7 @@
 
 enum { BYTES = 300000, THREADS = 4, RUNS = 300, POISON = 0xee };
 
-static int n_failed;
+static int n_failed, distance = 1;
 
 static void expect(bool holds, const char *what)
 {
@@ -46,7 +48,7 @@ static void meet(void)
 
 static int peer(void)
 {
-    return 1 - chorus_my_pe();
+    return chorus_my_pe() ^ distance;
 }
 
 static cudaStream_t make_stream(void)
@@ -304,10 +306,12 @@ static void threads_run_where_they_may(hwloc_bitmap_t given)
     hwloc_bitmap_free(set);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     hwloc_bitmap_t given = hwloc_bitmap_alloc();
     cudaStream_t stream;
+
+    if (argc > 1) distance = (int)strtol(argv[1], NULL, 10);
 
     read_affinity(0, given);
     cuda_fake_reset();

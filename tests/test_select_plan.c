@@ -154,13 +154,17 @@ START_TEST(offers__follow_type_reach_and_place)
 {
     ck_assert_uint_eq(
         ch_offers(CHORUS_TYPE_f32, CH_REACH_self, CH_NEED_apart | CH_NEED_SYMMETRIC),
-        CH_NEED_map | CH_NEED_put | CH_NEED_whole | CH_NEED_apart | CH_NEED_lines |
-            CH_NEED_SYMMETRIC);
+        CH_NEED_map | CH_NEED_put | CH_NEED_packets | CH_NEED_whole | CH_NEED_apart |
+            CH_NEED_lines | CH_NEED_SYMMETRIC);
     ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f32, CH_REACH_mapped, CH_NEED_SYMMETRIC),
-                      CH_NEED_map | CH_NEED_put | CH_NEED_whole | CH_NEED_lines |
-                          CH_NEED_SYMMETRIC);
+                      CH_NEED_map | CH_NEED_put | CH_NEED_packets | CH_NEED_whole |
+                          CH_NEED_lines | CH_NEED_SYMMETRIC);
     ck_assert_uint_eq(ch_offers(CHORUS_TYPE_bf16, CH_REACH_mapped, CH_NEED_SYMMETRIC),
-                      CH_NEED_map | CH_NEED_put | CH_NEED_lines | CH_NEED_SYMMETRIC);
+                      CH_NEED_map | CH_NEED_put | CH_NEED_packets | CH_NEED_lines |
+                          CH_NEED_SYMMETRIC);
+    ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f16, CH_REACH_beside, CH_NEED_SYMMETRIC),
+                      CH_NEED_put | CH_NEED_packets | CH_NEED_lines | CH_NEED_nodes |
+                          CH_NEED_SYMMETRIC);
     ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f16, CH_REACH_network, CH_NEED_SYMMETRIC),
                       CH_NEED_put | CH_NEED_lines | CH_NEED_nodes | CH_NEED_SYMMETRIC);
 }
@@ -343,8 +347,8 @@ static void check_plans(const struct ch_select *select, const char *machine, cho
             r.coll = coll;
             r.machine = machine;
             r.cores = more < 2 * CH_NEED_lines ? CH_CORES_own : CH_CORES_shared;
-            r.offers =
-                CH_NEED_map | CH_NEED_put | CH_NEED_SYMMETRIC | more % (2 * CH_NEED_lines);
+            r.offers = CH_NEED_map | CH_NEED_put | CH_NEED_packets | CH_NEED_SYMMETRIC |
+                       more % (2 * CH_NEED_lines);
             check_plan(select, &r);
             r.offers &= ~CH_NEED_SYMMETRIC;
             check_plan(select, &r);

@@ -123,7 +123,7 @@ static const struct refusal refusals[] = {
     {HEAD "  - {coll: reduce, op: add, algo: two_shot, from: fallback}\n", ":5:24: unknown op \"add\"; expected and, or, xor, min, max, sum or prod; did you mean \"and\"?"},
     {HEAD "  - {coll: reduce, op: [], algo: two_shot, from: fallback}\n", ":5:24: op is an empty list; expected at least one name"},
     {HEAD "  - {coll: reduce, op: [[sum]], algo: two_shot, from: fallback}\n", ":5:25: op is not a name; expected one or a list of them"},
-    {HEAD "  - {coll: reduce, reach: maped, algo: two_shot, from: fallback}\n", ":5:27: unknown reach \"maped\"; expected self, mapped or network; did you mean \"mapped\"?"},
+    {HEAD "  - {coll: reduce, reach: maped, algo: two_shot, from: fallback}\n", ":5:27: unknown reach \"maped\"; expected self, mapped, network or beside; did you mean \"mapped\"?"},
     {HEAD "  - {coll: reduce, cores: mine, algo: two_shot, from: fallback}\n", ":5:27: unknown cores \"mine\"; expected own or shared"},
     {SERVES("{cores: owned}") LAST, ":4:17: unknown cores \"owned\"; expected own or shared; did you mean \"own\"?"},
     {HEAD "  - {coll: reduce, machine: [host], algo: two_shot, from: fallback}\n", ":5:29: machine is not a word; expected a machine class, such as host"},

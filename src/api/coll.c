@@ -89,6 +89,7 @@ struct ch_request ch_request_of(const struct ch_context *context, const struct c
         ch_coll_is_uneven(asked->coll) ? 0 : asked->count * ch_type_bytes[asked->type];
     const uint32_t reach = team->n == 1              ? CH_REACH_self
                            : ch_team_is_mapped(team) ? CH_REACH_mapped
+                           : team->is_beside         ? CH_REACH_beside
                                                      : CH_REACH_network;
     const uint32_t offers = ch_offers(asked->type, reach, call->facts);
     const uint32_t whole = ch_limit_ctas(context, team->layout.n_whole);

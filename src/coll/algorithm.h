@@ -26,12 +26,13 @@
     X(exact, 64u, "any order of combining gives the same bits: integers")           \
     X(nodes, 128u, "PEs of the team are on several hosts")                          \
     X(symmetric_dest, 512u, "dest is in the symmetric heap")                        \
-    X(symmetric_source, 1024u, "source is in the symmetric heap")
+    X(symmetric_source, 1024u, "source is in the symmetric heap")                     \
+    X(packets, 2048u, "stores reach the sync memory of every peer, each as a whole")
 
 /*
  * The algorithms: collective, name, protocol, function, needs, takes a radix, steps, wire,
- * kernel (of CH_KERNEL_LIST in kind.h). Those of protocols ll and ll128 need `map` besides, since
- * their packets are stores that a peer sees one by one, those of ll128 `lines`. The algorithms
+ * kernel (of CH_KERNEL_LIST in kind.h). Those of protocols ll and ll128 need `packets` besides,
+ * since their packets are stores that a peer sees one by one, those of ll128 `lines`. The algorithms
  * inside kernels are listed in chorus/device_coll.cuh.
  *
  * Steps are signals that publish data (in a barrier: arrival) one behind another; permission

@@ -221,26 +221,6 @@ static void choose_handles(struct ch_data *data, const bool *rows)
                without);
 }
 
-/* ERR_UNSUPPORTED if two PEs of a host are not near each other. */
-static chorus_status check_groups(const struct ch_data *data, const struct ch_data_peer *peers)
-{
-    for (uint32_t a = 0; a < data->n; a++)
-        for (uint32_t b = a + 1; b < data->n; b++) {
-            const struct ch_device_id *of_a = &peers[a].device, *of_b = &peers[b].device;
-
-            if (ch_boot_node(data->boot, a) != ch_boot_node(data->boot, b) ||
-                data->groups[a] == data->groups[b])
-                continue;
-            return CH_FAIL(
-                CHORUS_ERR_UNSUPPORTED,
-                "heap on GPUs: PE %u: its GPU (%s at %s) cannot reach the memory of PE %u's "
-                "(%s at %s), or CHORUS_P2P is 0; give the job GPUs with peer access (NVLink, "
-                "or one PCI Express switch), or set CHORUS_HEAP=host",
-                b, of_b->name, of_b->bus, a, of_a->name, of_a->bus);
-        }
-    return CHORUS_OK;
-}
-
 /* Exchange what the PEs can map, and agree on how memory is shared and on the groups. mine: the
  * status of this PE so far. */
 static chorus_status agree_on_groups(struct ch_data *data, const struct ch_options *options,
@@ -264,7 +244,6 @@ static chorus_status agree_on_groups(struct ch_data *data, const struct ch_optio
         if (!is_alone) choose_handles(data, rows);
         set_groups(data, rows);
         keep_reasons(data, options, peers, rows);
-        st = check_groups(data, peers);
     }
     free(rows);
     return st;

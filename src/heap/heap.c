@@ -319,6 +319,17 @@ char *ch_heap_base(const struct ch_heap *heap, uint32_t pe)
     return heap->segments[pe].base;
 }
 
+char *ch_heap_mapped_at(const struct ch_heap *heap, uint32_t pe, const void *there,
+                        size_t bytes)
+{
+    const struct ch_segment *segment = &heap->segments[pe];
+    const size_t at = (uintptr_t)there - (uintptr_t)heap->homes[pe];
+
+    if (segment->base == NULL || at > segment->bytes || bytes > segment->bytes - at)
+        return NULL;
+    return segment->base + at;
+}
+
 char *ch_heap_data_base(const struct ch_heap *heap, uint32_t pe)
 {
     return heap->data != NULL ? heap->data->bases[pe] : heap->segments[pe].base;
@@ -332,6 +343,11 @@ char *ch_heap_data_at_owner(const struct ch_heap *heap, uint32_t pe)
 bool ch_heap_is_near(const struct ch_heap *heap, uint32_t pe)
 {
     return ch_heap_data_base(heap, pe) != NULL;
+}
+
+const uint32_t *ch_heap_groups(const struct ch_heap *heap)
+{
+    return heap->data->groups;
 }
 
 ptrdiff_t ch_heap_multicast_shift(const struct ch_heap *heap)

@@ -178,6 +178,10 @@ char *ch_heap_base_at_owner(const struct ch_heap *heap, uint32_t pe);
  * mapped. Any local address of this PE's segment plus (base of pe - base of me) is the same
  * offset on pe. */
 char *ch_heap_base(const struct ch_heap *heap, uint32_t pe);
+/* The address here of bytes of PE pe's segment that are at `there` at that PE itself; null:
+ * they are not all in its segment, or it is not mapped. */
+char *ch_heap_mapped_at(const struct ch_heap *heap, uint32_t pe, const void *there,
+                        size_t bytes);
 /* The address at which PE pe's data side is mapped here; null: it is not near. The CPU may
  * access it only if ch_heap_device is null. */
 char *ch_heap_data_base(const struct ch_heap *heap, uint32_t pe);
@@ -186,6 +190,8 @@ char *ch_heap_data_base(const struct ch_heap *heap, uint32_t pe);
 char *ch_heap_data_at_owner(const struct ch_heap *heap, uint32_t pe);
 /* Is PE pe's data side mapped here: on hosts its segment, on GPUs that of a near PE? */
 bool ch_heap_is_near(const struct ch_heap *heap, uint32_t pe);
+/* Of a heap on GPUs: the group of PEs near each other that each PE is in, equal on all PEs. */
+const uint32_t *ch_heap_groups(const struct ch_heap *heap);
 
 /* Classes of peers of a heap on GPUs, as docs/design/far.md defines them. */
 /* clang-format off */

@@ -26,7 +26,7 @@ static void fill_shape(const struct ch_request *request, const struct ch_plan *p
 {
     const size_t element = ch_type_bytes[request->type];
     const uint32_t n = request->pes;
-    const bool is_far = request->reach == CH_REACH_network;
+    const bool is_far = request->reach == CH_REACH_network || request->reach == CH_REACH_beside;
     const size_t most = is_far && strcmp(request->machine, "cuda") == 0
                             ? CH_POOL_DUP_BYTES_MAX(n, true)
                             : CH_DUP_BYTES_MAX;

@@ -43,7 +43,8 @@ uint32_t ch_offers(chorus_type type, uint32_t reach, uint32_t facts)
 
     offers |= CH_NEED_put;
     if (reach == CH_REACH_self || reach == CH_REACH_mapped) offers |= CH_NEED_map;
-    if (reach == CH_REACH_network) offers |= CH_NEED_nodes;
+    if (reach == CH_REACH_network || reach == CH_REACH_beside) offers |= CH_NEED_nodes;
+    if (reach != CH_REACH_network) offers |= CH_NEED_packets;
     if (type != CHORUS_TYPE_f16 && type != CHORUS_TYPE_bf16) offers |= CH_NEED_whole;
     if (is_integer(type)) offers |= CH_NEED_exact;
     return offers;

@@ -14,9 +14,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* How a team reaches its farthest peer. Values are bits, for the filter of rules. */
+/* How a team reaches its farthest peer; beside: on GPUs of one host that are not near each
+ * other. Values are bits, for the filter of rules. */
 /* clang-format off */
-#define CH_REACH_LIST(X) X(self, 1u) X(mapped, 2u) X(network, 4u)
+#define CH_REACH_LIST(X) X(self, 1u) X(mapped, 2u) X(network, 4u) X(beside, 8u)
 /* clang-format on */
 enum {
 #define X(name, bit) CH_REACH_##name = (bit),
@@ -53,8 +54,9 @@ static inline uint32_t ch_needs_always_met(uint32_t reach)
     const uint32_t symmetric = CH_NEED_SYMMETRIC; /* else the next table is considered */
 
     if (reach == CH_REACH_network) return symmetric | CH_NEED_put | CH_NEED_nodes;
-    return symmetric |
-           ((reach & CH_REACH_network) != 0 ? CH_NEED_put : CH_NEED_map | CH_NEED_put);
+    if ((reach & CH_REACH_network) != 0) return symmetric | CH_NEED_put;
+    return symmetric | CH_NEED_put | CH_NEED_packets |
+           ((reach & CH_REACH_beside) != 0 ? 0 : CH_NEED_map);
 }
 
 /* A call, as values that are equal on all PEs of the team. */

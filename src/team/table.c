@@ -193,53 +193,81 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
     return CHORUS_OK;
 }
 
+/* Is PE pe on this host? On hosts, those are the PEs whose memory is mapped. */
+static bool is_on_host(const struct ch_teams *teams, uint32_t pe)
+{
+    return ch_heap_device(teams->heap) != NULL
+               ? ch_heap_is_mapped(teams->heap, pe)
+               : ch_links_network_link(teams->links, pe) == NULL;
+}
+
+/* Are the PEs of the job on several hosts? */
+static bool has_hosts(const struct ch_teams *teams)
+{
+    const uint32_t *hosts = ch_links_hosts(teams->links);
+
+    for (uint32_t pe = 1; hosts != NULL && pe < teams->n_world; pe++)
+        if (hosts[pe] != hosts[0]) return true;
+    return false;
+}
+
 /* Create the predefined teams: WORLD, SHARED and NODE first, so that they get the handles 0, 1
  * and 2; on one host also SAME_MYPE_NODE, which is this PE alone. */
 static chorus_status make_predefined(struct ch_teams *teams, const struct ch_voters *voters)
 {
     const uint32_t n = teams->n_world;
-    uint32_t *pes = calloc(2 * (size_t)n, sizeof(*pes)), *mapped, n_mapped = 0;
+    uint32_t *pes = calloc(3 * (size_t)n, sizeof(*pes)), *mapped, *on_host;
+    uint32_t n_mapped = 0, n_on_host = 0;
     struct ch_draft drafts[CH_DRAFTS_MAX] = {{0}};
     chorus_status status;
-    bool is_across;
 
     if (pes == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the list of %u PEs", n);
     mapped = pes + n;
+    on_host = mapped + n;
     for (uint32_t pe = 0; pe < n; pe++) {
         pes[pe] = pe;
         if (ch_links_network_link(teams->links, pe) == NULL) mapped[n_mapped++] = pe;
+        if (is_on_host(teams, pe)) on_host[n_on_host++] = pe;
     }
-    /* The PEs whose memory is mapped are those of the host. */
     drafts[0] = (struct ch_draft){.pes = pes, .n = n, .is_member = true};
-    drafts[1] = drafts[2] = (struct ch_draft){.pes = mapped, .n = n_mapped, .is_member = true};
+    drafts[1] = (struct ch_draft){.pes = mapped, .n = n_mapped, .is_member = true};
+    drafts[2] = (struct ch_draft){.pes = on_host, .n = n_on_host, .is_member = true};
     drafts[3] = (struct ch_draft){.pes = &teams->me_world, .n = 1, .is_member = true};
     for (uint32_t b = 0; b < CH_OWN_MAX; b++)
         drafts[b].word = b;
-    is_across = ch_is_across(teams, voters, pes, n);
-    status = ch_drafts_make(teams, voters, drafts, is_across ? CH_OWN_MAX - 1 : CH_OWN_MAX,
-                            is_across);
+    status =
+        ch_drafts_make(teams, voters, drafts, has_hosts(teams) ? CH_OWN_MAX - 1 : CH_OWN_MAX,
+                       ch_is_across(teams, voters, pes, n));
     free(pes);
     return status;
+}
+
+/* The number of PE pe among the PEs of its host. */
+static uint32_t number_on_host(const uint32_t hosts[], uint32_t pe)
+{
+    uint32_t number = 0;
+
+    for (uint32_t before = 0; before < pe; before++)
+        number += hosts[before] == hosts[pe];
+    return number;
 }
 
 /* If there are several hosts, create SAME_MYPE_NODE: the PEs of all hosts that have this PE's
  * number on their host. */
 static chorus_status make_same_number(struct ch_teams *teams, const struct ch_voters *voters)
 {
-    const struct ch_team *world = teams->slots[CHORUS_TEAM_WORLD].team;
-    const struct ch_nodes *nodes = world->levels != NULL ? &world->levels->nodes : NULL;
+    const uint32_t *hosts = ch_links_hosts(teams->links), n = teams->n_world;
     struct ch_draft drafts[CH_DRAFTS_MAX] = {
         {.is_member = true, .word = CHORUS_TEAM_SAME_MYPE_NODE}};
-    uint32_t *pes;
+    uint32_t *pes, mine;
     chorus_status status;
 
-    if (nodes == NULL) return CHORUS_OK;
-    drafts[0].pes = pes = calloc(nodes->count, sizeof(*pes));
-    if (pes == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the list of %u PEs", nodes->count);
-    for (uint32_t node = 0; node < nodes->count; node++)
-        if (nodes->local[world->me] < ch_node_pes(nodes, node))
-            pes[drafts[0].n++] = ch_node_pe(nodes, node, nodes->local[world->me]);
+    if (!has_hosts(teams)) return CHORUS_OK;
+    drafts[0].pes = pes = calloc(n, sizeof(*pes));
+    if (pes == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the list of %u PEs", n);
+    mine = number_on_host(hosts, teams->me_world);
+    for (uint32_t pe = 0; pe < n; pe++)
+        if (number_on_host(hosts, pe) == mine) pes[drafts[0].n++] = pe;
     status = ch_drafts_make(teams, voters, drafts, 1, true);
     free(pes);
     return status;

@@ -74,17 +74,30 @@ static bool is_sync_attached(const struct ch_team *team)
     return !team->is_on_gpu;
 }
 
-/* Number of PEs of the team that are not mapped. */
-static uint32_t count_far(const struct ch_teams *teams, const struct ch_team *team)
+/* Can this PE's kernels load and store the sync memory of a PE that is not near? That of a PE
+ * of the same host is in a pool. */
+static bool is_sync_mapped(const struct ch_teams *teams, const struct ch_team *team,
+                           uint32_t world)
 {
-    uint32_t n = 0;
-
-    for (uint32_t pe = 0; pe < team->n; pe++)
-        n += ch_links_network_link(teams->links, team->members[pe].world) != NULL;
-    return n;
+    return team->is_in_pool && ch_heap_is_mapped(teams->heap, world);
 }
 
-/* Number of hosts that PEs of the team are on. */
+/* Set how many PEs of the team are reached by a network, and how many of them need a local copy
+ * of their sync memory: those of this host have theirs mapped, in their pools. */
+static void count_linked(const struct ch_teams *teams, const struct ch_team *team,
+                         uint32_t *linked_out, uint32_t *mirrored_out)
+{
+    *linked_out = *mirrored_out = 0;
+    for (uint32_t pe = 0; pe < team->n; pe++) {
+        const uint32_t world = team->members[pe].world;
+
+        if (ch_links_network_link(teams->links, world) == NULL) continue;
+        ++*linked_out;
+        *mirrored_out += !is_sync_mapped(teams, team, world);
+    }
+}
+
+/* Number of hosts that PEs of the team are on; on GPUs, of groups of near PEs. */
 static uint32_t count_nodes(const struct ch_teams *teams, const struct ch_team *team)
 {
     const uint32_t *nodes = ch_links_nodes(teams->links);
@@ -148,11 +161,10 @@ void ch_team_fill_boards(const struct ch_team *team)
         fill_pages(team, team->peers[pe].sync, pe);
 }
 
-/* Set the link to peer `pe`, whose sync memory is from now on the nth local copy. */
-static void add_link(struct ch_team *team, uint32_t pe, struct ch_link *link, uint32_t nth)
+/* Set the link to peer `pe`, whose sync memory has its local copy at `mirror` from now on. */
+static void add_link(struct ch_team *team, uint32_t pe, struct ch_link *link, char *mirror)
 {
     struct ch_peer *peer = &team->peers[pe];
-    char *const mirror = team->mirrors + nth * sync_bytes(team);
 
     team->remotes[pe].link = link;
     team->remotes[pe].sync = (ptrdiff_t)((uintptr_t)peer->sync - (uintptr_t)mirror);
@@ -164,18 +176,31 @@ static void add_link(struct ch_team *team, uint32_t pe, struct ch_link *link, ui
 
 chorus_status ch_team_link(const struct ch_teams *teams, struct ch_team *team)
 {
-    const uint32_t n_far = count_far(teams, team);
+    uint32_t n_linked, n_mirrored;
+    char *mirror;
 
     team->n_nodes = count_nodes(teams, team);
-    if (n_far == 0) return CHORUS_OK;
+    count_linked(teams, team, &n_linked, &n_mirrored);
+    if (n_linked == 0) return CHORUS_OK;
+    team->is_beside = n_mirrored == 0;
     team->remotes = calloc(team->n, sizeof(*team->remotes));
     if (team->remotes == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the links of %u PEs", team->n);
-    CH_TRY(make_mirrors(teams, team, n_far));
-    for (uint32_t pe = 0, nth = 0; pe < team->n; pe++) {
-        struct ch_link *link = ch_links_network_link(teams->links, team->members[pe].world);
+    if (n_mirrored > 0) CH_TRY(make_mirrors(teams, team, n_mirrored));
+    mirror = team->mirrors;
+    for (uint32_t pe = 0; pe < team->n; pe++) {
+        const uint32_t world = team->members[pe].world;
+        struct ch_link *link = ch_links_network_link(teams->links, world);
 
-        if (link != NULL) add_link(team, pe, link, nth++);
+        if (link == NULL) continue;
+        if (is_sync_mapped(teams, team, world)) {
+            add_link(
+                team, pe, link,
+                ch_heap_mapped_at(teams->heap, world, team->peers[pe].sync, sync_bytes(team)));
+        } else {
+            add_link(team, pe, link, mirror);
+            mirror += sync_bytes(team);
+        }
     }
     return CHORUS_OK;
 }
@@ -408,10 +433,10 @@ void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32
     struct ch_peer *peer = &team->peers[pe];
 
     if (world == teams->me_world) team->me = pe;
-    team->members[pe] =
-        (struct ch_member){.world = world,
-                           .mail = base + (uint32_t)place * PLACE_STEP,
-                           .record = is_far ? NULL : ch_heap_record(heap, world)};
+    team->members[pe] = (struct ch_member){
+        .world = world,
+        .mail = base + (uint32_t)place * PLACE_STEP,
+        .record = is_far && !team->is_on_gpu ? NULL : ch_heap_record(heap, world)};
     team->members[pe].refusal =
         (struct ch_refusal *)(void *)(team->members[pe].mail + refusal_offset(team));
     if (team->check != NULL)

@@ -109,8 +109,10 @@ struct ch_team {
                             its PEs, in hardware; 0: none */
     bool is_on_gpu;      /* kernels run its collectives */
     bool is_in_pool; /* its sync memory is in the pool: on GPUs that are not near each other */
+    bool is_beside;  /* it has remotes, and all PEs are on this host: kernels load and store the
+                        sync memory of all */
     bool is_sync_alike; /* at the same offset on all its PEs */
-    uint32_t n_nodes;   /* hosts that its PEs are on */
+    uint32_t n_nodes;   /* hosts that its PEs are on; on GPUs, groups of near PEs */
     int status; /* a chorus_status: not OK once a collective failed; the team is then unusable
                  */
     uint64_t plans[CH_TEAM_PLANS]; /* cache of plans, a word each; used by the api; atomic */

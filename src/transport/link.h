@@ -189,6 +189,10 @@ struct ch_link_ops {
     chorus_status (*add_peer_key)(struct ch_endpoint *ep, uint32_t pe,
                                   const struct ch_memory_part *there, uint64_t key);
     void (*drop_peer_key)(struct ch_endpoint *ep, uint32_t pe, const char *there);
+    /* The address at which this PE has mapped these bytes of a peer's memory; puts from there
+     * to the peer's address copy nothing. Null: they are not mapped; a null function: nothing
+     * is. */
+    void *(*map)(struct ch_endpoint *ep, uint32_t pe, const void *there, size_t bytes);
 
     /* Post a receive: if pe puts exactly `bytes` to `slot`, and they have not begun to arrive,
      * they may be stored at dst instead, whose contents are undefined until `received`. False:

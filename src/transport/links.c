@@ -425,13 +425,21 @@ chorus_status ch_links_drain_posts(struct ch_links *links)
         status = ch_wait_slow(links->policy, &w);
     ch_wait_end(links->policy, &w);
     if (status == CHORUS_OK) return CHORUS_OK;
-    return CH_FAIL(status, "requests of this PE's kernels to other hosts were not sent: %s",
+    return CH_FAIL(status,
+                   "requests of this PE's kernels to PEs that are not near were not sent: %s",
                    ch_status_text(status));
+}
+
+const uint32_t *ch_links_hosts(const struct ch_links *links)
+{
+    return links->network == NULL ? NULL : links->network->nodes;
 }
 
 const uint32_t *ch_links_nodes(const struct ch_links *links)
 {
-    return links->network == NULL ? NULL : links->network->nodes;
+    if (links->network == NULL) return NULL;
+    return ch_heap_device(links->heap) != NULL ? ch_heap_groups(links->heap)
+                                               : ch_links_hosts(links);
 }
 
 const char *ch_links_why_not(const struct ch_links *links, uint32_t kind)
@@ -462,7 +470,7 @@ chorus_status ch_links_open(struct ch_boot *boot, struct ch_heap *heap,
     }
     network = links->network;
     for (uint32_t pe = 0; pe < links->n; pe++)
-        links->to[pe] = network != NULL && network->nodes[pe] != network->nodes[links->me]
+        links->to[pe] = network != NULL && network->is_reached[pe]
                             ? (struct ch_link){network->ops, network->ep, links->network,
                                                ch_heap_data_at_owner(heap, pe) -
                                                    ch_heap_data_at_owner(heap, links->me),

@@ -129,7 +129,10 @@ struct ch_link *ch_links_network_link(struct ch_links *links, uint32_t pe);
  * must not take these paths, since the host cannot access the heap, or all accesses are
  * recorded. */
 bool ch_links_list_near(const struct ch_links *links, struct ch_near near_out[]);
-/* The host of each PE, numbered from 0; null: there is one host. */
+/* The host of each PE, numbered from 0; null: there is one host, or no network. */
+const uint32_t *ch_links_hosts(const struct ch_links *links);
+/* The same, or on GPUs its group of near PEs, as numbers that differ between hosts
+ * or groups; null: there is one. */
 const uint32_t *ch_links_nodes(const struct ch_links *links);
 /* How a peer is reached, for users: texts that last as long as the heap. After ch_links_map. */
 struct ch_link_way {

@@ -25,14 +25,15 @@ struct ch_network {
     const struct ch_link_ops *ops;
     struct ch_endpoint *ep;
     uint32_t caps;
-    uint32_t kind;        /* of CH_KIND_LIST; with a heap on GPUs, below `staged` */
+    uint32_t kind;        /* of CH_KIND_LIST; with a heap on GPUs, below `staged` and `beside`;
+                             CH_KIND_COUNT: all PEs are on one host */
     void *staging;        /* owned: memory of `staged` in the pool; null: it is not used */
     struct ch_heap *heap; /* borrowed */
     struct ch_boot *boot; /* borrowed, as is policy */
     struct ch_wait_policy *policy;
     uint32_t me, n;
     uint32_t *nodes;      /* [n] */
-    bool *is_far;         /* [n], owned: for `staged`; null: it is not used */
+    bool *is_reached;     /* [n], owned: by links of this network */
     const char **hosts;   /* [n], see link.h */
     ptrdiff_t *maps;      /* [n], see link.h */
     pthread_mutex_t lock; /* held in every call of ops except open and close */

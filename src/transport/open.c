@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "heap/heap.h"
+#include "transport/beside.h"
 #include "transport/proxy.h"
 #include "transport/staged/staged.h"
 
@@ -85,7 +86,7 @@ static void give_way(void *arg)
     ch_network_lock(network);
 }
 
-/* Set the host of each PE, by which links are chosen; unless may_map, each PE has one of its
+/* Set the host of each PE; unless may_map, each PE has one of its
  * own. All PEs get the same result, since the settings are compared. If both loop and mapped
  * are selected on one host, the PEs are treated as PEs of three hosts, alternately. */
 static chorus_status set_nodes(struct ch_network *network, const struct ch_boot *boot,
@@ -100,6 +101,21 @@ static chorus_status set_nodes(struct ch_network *network, const struct ch_boot 
         network->nodes[pe] = !may_map              ? pe
                              : boot->nodes != NULL ? boot->nodes[pe]
                                                    : pe % PRETENDED;
+    return CHORUS_OK;
+}
+
+/* Set which PEs links of the network reach: with a heap on GPUs, all that are not near, also on
+ * this host. */
+static chorus_status set_reached(struct ch_network *network)
+{
+    const bool is_on_gpu = ch_heap_device(network->heap) != NULL;
+
+    network->is_reached = calloc(network->n, sizeof(*network->is_reached));
+    if (network->is_reached == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", network->n);
+    for (uint32_t pe = 0; pe < network->n; pe++)
+        network->is_reached[pe] = is_on_gpu ? !ch_heap_is_near(network->heap, pe)
+                                            : network->nodes[pe] != network->nodes[network->me];
     return CHORUS_OK;
 }
 
@@ -198,8 +214,8 @@ static chorus_status choose_kind(struct ch_network *network, const struct ch_kin
     return fail_no_kind(network, kinds, terms->options->transport);
 }
 
-/* Are all PEs on one host, so that no network is needed? */
-static bool are_all_near(const struct ch_network *network)
+/* Are all PEs on one host, so that no network between hosts is needed? */
+static bool is_one_host(const struct ch_network *network)
 {
     for (uint32_t pe = 0; pe < network->n; pe++)
         if (network->nodes[pe] != network->nodes[0]) return false;
@@ -263,16 +279,41 @@ static chorus_status exchange_memories(void *arg, chorus_status mine, uint64_t m
     return ch_boot_vote(network->boot, &vote, all_out);
 }
 
-/* Put `staged` over the network: objects on peers are on GPUs. is_far: memory for a list. */
+/* Let the network reach PEs of this host, too, by memory that is mapped. */
+static chorus_status add_beside(struct ch_network *network)
+{
+    const struct ch_beside_terms terms = {.heap = network->heap,
+                                          .me = network->me,
+                                          .n = network->n,
+                                          .outer = network->ops,
+                                          .outer_ep = network->ep};
+    struct ch_endpoint *ep;
+
+    CH_TRY(ch_beside_open(&terms, &ep));
+    network->ops = &ch_link_beside;
+    network->ep = ep;
+    network->caps = network->ops->caps(ep);
+    return CHORUS_OK;
+}
+
+/* Is any PE of this host not near? */
+static bool has_beside(const struct ch_network *network)
+{
+    for (uint32_t pe = 0; pe < network->n; pe++)
+        if (network->is_reached[pe] && ch_heap_is_mapped(network->heap, pe)) return true;
+    return false;
+}
+
+/* Put `staged` over the network: objects on peers are on GPUs. */
 static chorus_status put_staged_over(struct ch_network *network,
-                                     const struct ch_link_terms *terms, bool *is_far)
+                                     const struct ch_link_terms *terms)
 {
     const struct ch_staged_terms staged = {
         .link = *terms,
         .inner = network->ops,
         .inner_ep = network->ep,
         .device = ch_heap_device(network->heap),
-        .is_far = is_far,
+        .is_far = network->is_reached,
         .attached = ch_heap_pool_at_owner(network->heap, network->me),
         .memory = network->staging,
         .on_device = network->staging,
@@ -281,8 +322,6 @@ static chorus_status put_staged_over(struct ch_network *network,
         .exchange_arg = network};
     struct ch_endpoint *ep;
 
-    for (uint32_t pe = 0; pe < network->n && is_far != NULL; pe++)
-        is_far[pe] = network->nodes[pe] != network->nodes[network->me];
     CH_TRY(ch_staged_open(&staged, &ep));
     network->ops = &ch_link_staged;
     network->ep = ep;
@@ -295,15 +334,14 @@ static chorus_status open_staged(struct ch_network *network, const struct ch_lin
 {
     struct ch_vote vote = {.step = "staged"};
 
-    CH_TRY(attach_pools(network));
-    network->is_far = calloc(network->n, sizeof(*network->is_far));
-    vote.mine = network->is_far == NULL
-                    ? CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", network->n)
-                    : ch_heap_pool_alloc(network->heap, STAGING_BYTES, &network->staging);
+    if (network->ops != NULL) CH_TRY(attach_pools(network));
+    if (network->ops == NULL || has_beside(network)) vote.mine = add_beside(network);
+    if (vote.mine == CHORUS_OK)
+        vote.mine = ch_heap_pool_alloc(network->heap, STAGING_BYTES, &network->staging);
     if (vote.mine == CHORUS_OK)
         vote.mine = ch_proxy_open(network->heap, network, &network->proxy);
     CH_TRY(ch_boot_vote(network->boot, &vote, NULL));
-    return put_staged_over(network, terms, network->is_far);
+    return put_staged_over(network, terms);
 }
 
 /* --- opening ------------------------------------------------------------------------------ */
@@ -338,9 +376,20 @@ static chorus_status open_network(struct ch_network *network, struct ch_heap *he
     CH_TRY(agree_on_secret(network->boot));
     memcpy(terms.secret, network->boot->secret, sizeof(terms.secret));
     memcpy(terms.listen, network->boot->listen, sizeof(terms.listen));
-    CH_TRY(choose_kind(network, kinds, &terms));
+    network->kind = CH_KIND_COUNT;
+    if (!is_one_host(network)) CH_TRY(choose_kind(network, kinds, &terms));
     if (ch_heap_has_pool(heap)) CH_TRY(open_staged(network, &terms));
     return ch_progress_start(network);
+}
+
+/* Does the job need no network, as every PE loads and stores the objects of all others? The
+ * same result on all PEs. */
+static bool is_all_mapped(const struct ch_boot *boot, const struct ch_heap *heap,
+                          const struct ch_kinds *kinds)
+{
+    if (boot->n == 1) return true;
+    if (ch_heap_device(heap) != NULL) return !ch_heap_has_pool(heap);
+    return kinds->may_map && boot->nodes == NULL && !kinds->is_allowed[CH_KIND_loop];
 }
 
 chorus_status ch_network_open(struct ch_boot *boot, struct ch_heap *heap,
@@ -353,15 +402,13 @@ chorus_status ch_network_open(struct ch_boot *boot, struct ch_heap *heap,
 
     *network_out = NULL;
     CH_TRY(ch_kinds_read(options->transport, &kinds));
-    if (boot->n == 1 ||
-        (kinds.may_map && boot->nodes == NULL && !kinds.is_allowed[CH_KIND_loop]))
-        return CHORUS_OK;
-    if (ch_heap_device(heap) != NULL && (!kinds.may_map || !ch_heap_has_pool(heap)))
+    if (ch_heap_device(heap) != NULL && boot->n > 1 && !kinds.may_map)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                        "the heap is on GPUs, which reach those of their own host without a "
                        "network, and CHORUS_TRANSPORT is \"%s\"; add \"mapped\" to it, or set "
                        "CHORUS_HEAP=host",
                        options->transport);
+    if (is_all_mapped(boot, heap, &kinds)) return CHORUS_OK;
     network = calloc(1, sizeof(*network));
     if (network == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a network");
     network->boot = boot;
@@ -372,7 +419,8 @@ chorus_status ch_network_open(struct ch_boot *boot, struct ch_heap *heap,
     network->stop_fd = -1;
     (void)pthread_mutex_init(&network->lock, NULL);
     st = set_nodes(network, boot, kinds.may_map);
-    if (st == CHORUS_OK && !are_all_near(network)) {
+    if (st == CHORUS_OK) st = set_reached(network);
+    if (st == CHORUS_OK && (ch_heap_has_pool(heap) || !is_one_host(network))) {
         st = open_network(network, heap, options, policy, &kinds);
         if (st == CHORUS_OK) {
             *network_out = network;
@@ -399,7 +447,7 @@ void ch_network_close(struct ch_network *network)
     (void)pthread_mutex_destroy(&network->lock);
     ch_proxy_close(network->proxy);
     if (network->staging != NULL) ch_heap_pool_free(network->heap, network->staging);
-    free(network->is_far);
+    free(network->is_reached);
     free(network->maps);
     free(network->hosts);
     free(network->nodes);

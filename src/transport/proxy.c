@@ -186,7 +186,7 @@ static void perform(struct ch_proxy *proxy, const struct ch_request *r)
     const struct ch_network *network = proxy->network;
     const uint32_t ctx = ch_request_ctx(r), pe = ch_request_pe(r);
 
-    if (pe != CH_RING_ALL_PES && (pe >= network->n || !network->is_far[pe])) {
+    if (pe != CH_RING_ALL_PES && (pe >= network->n || !network->is_reached[pe])) {
         ch_network_fail(proxy->network,
                         "a kernel has posted a request for a PE that no network "
                         "reaches; its memory was changed");

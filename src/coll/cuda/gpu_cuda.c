@@ -185,7 +185,7 @@ static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call
     if (turn->capture == 0 && last != 0 && last != turn->number)
         ch_front_inherit_waits(gpu->front, turn->number, last);
     CH_TRY(ch_queue_call(&gpu->terms, call, turn, &ctas));
-    if (call->team->routes != NULL) ch_links_expect_posts(call->team->teams->links);
+    if (ch_kernel_is_routed(call)) ch_links_expect_posts(call->team->teams->links);
     return ch_turn_end(gpu->heap, call->team, turn, ctas);
 }
 

@@ -45,6 +45,8 @@ CH_MUST_CHECK chorus_status ch_turn_end(const struct ch_heap *heap, struct ch_te
                                         const struct ch_turn *turn, uint32_t ctas);
 
 /* --- the kernels of a call, see queue_cuda.c ---------------------------------------------- */
+/* Does its kernel post requests for some peers? */
+bool ch_kernel_is_routed(const struct ch_call *call);
 /* Do GPUs run the algorithm of a call on its team? */
 bool ch_kernel_is_there(const struct ch_call *call);
 /* The kernel of a call; null: no GPU combines this type. */

@@ -64,23 +64,27 @@ static const void *routed_kernel_of(const struct ch_call *call)
     return table == NULL ? NULL : table[id];
 }
 
-/* Have its kernels links to some peers? */
-static bool is_routed(const struct ch_call *call)
+/* Between PEs beside each other, what is sent through sync memory needs no links. */
+bool ch_kernel_is_routed(const struct ch_call *call)
 {
-    return call->team->remotes != NULL;
+    const struct ch_team *team = call->team;
+
+    if (team->remotes == NULL) return false;
+    return !team->is_beside || call->algo->kernel == CH_KERNEL_none ||
+           (call->algo->needs & CH_NEED_SYMMETRIC) != 0;
 }
 
 bool ch_kernel_is_there(const struct ch_call *call)
 {
-    return is_routed(call) ? routed_ids[call->algo->id] != CH_ROUTED_ID_none
-                           : call->algo->kernel != CH_KERNEL_none;
+    return ch_kernel_is_routed(call) ? routed_ids[call->algo->id] != CH_ROUTED_ID_none
+                                     : call->algo->kernel != CH_KERNEL_none;
 }
 
 const void *ch_kernel_of(const struct ch_call *call)
 {
     const enum ch_kernel_id id = ids[call->algo->id];
 
-    if (is_routed(call)) return routed_kernel_of(call);
+    if (ch_kernel_is_routed(call)) return routed_kernel_of(call);
     if (call->algo->needs & CH_NEED_multicast)
         return ch_nvls_kernel(id, call->asked->type, call->asked->op);
     if (call->algo->needs & CH_NEED_copy_engine) return ch_kernel_engine_enter;
@@ -266,7 +270,7 @@ static uint64_t pieces_of(const struct ch_call *call)
 static unsigned lanes_of(const struct ch_call *call)
 {
     const uint64_t pes = pes_at_once(call),
-                   most = is_routed(call) ? CH_LANES_routed : call->algo->lanes_max;
+                   most = ch_kernel_is_routed(call) ? CH_LANES_routed : call->algo->lanes_max;
     const uint64_t pieces = ch_coll_is_uneven(call->algo->coll) ? most : pieces_of(call);
     const uint64_t apart = pes * ch_max(pieces, WARP_LANES);
     const uint64_t together = ch_max(pieces, pes * WARP_LANES);

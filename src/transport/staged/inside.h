@@ -4,12 +4,12 @@
  *
  * Queues. For each peer, a PE has an inbound queue of slots in its pinned memory, which the
  * peer writes by the inner network, and a mirror of the peer's inbound queue, in which it
- * composes what it sends. A slot is a head of 64 bytes and a chunk of data. With slot i the
- * sender sends the word filled[i % slots] = i + 1, in the context of the operation, so that the
- * slot arrives after what the context has sent by the inner network. Contexts overtake each
- * other there, so the word of each slot counts, and the receiver takes slots in their order.
- * When the copies of slots have ended, it stores their number in the sender's word `freed`: the
- * credit.
+ * composes what it sends; if the inner network has mapped that queue, it is its own mirror. A
+ * slot is a head of 64 bytes and a chunk of data. With slot i the sender sends the word
+ * filled[i % slots] = i + 1, in the context of the operation, so that the slot arrives after
+ * what the context has sent by the inner network. Contexts overtake each other there, so the
+ * word of each slot counts, and the receiver takes slots in their order. When the copies of
+ * slots have ended, it stores their number in the sender's word `freed`: the credit.
  *
  * Order. The receiver queues copies to its GPU and stores to words there on one stream, in the
  * order of the slots. A word in host memory is stored once the work of all earlier slots has
@@ -191,8 +191,9 @@ void ch_staged_begin(struct ch_endpoint *ep, struct ch_staged_peer *peer);
 /* Make progress of the inner network; a failure is kept. */
 void ch_staged_progress_inner(struct ch_endpoint *ep);
 
-/* Some networks store a word byte by byte. Has each byte of the value that of one of the numbers
- * first, first + step and so on up to last? The value is then not a fault of the peer. */
+/* Some networks store a word byte by byte. Has each byte of the value that of one of the
+ * numbers first, first + step and so on up to last? The value is then not a fault of the peer.
+ */
 bool ch_staged_may_be_torn(uint64_t value, uint64_t first, uint64_t step, uint64_t last);
 
 /* ---- memory.c ---- */

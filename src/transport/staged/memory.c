@@ -62,12 +62,16 @@ void ch_staged_place_queues(const struct ch_endpoint *ep, struct ch_staged_peer 
     const uint32_t me = ep->terms.link.me;
     char *here = ep->terms.memory + offset_of(ep->layout, me, peer->pe);
     char *at_peer = (char *)(uintptr_t)(there + offset_of(ep->layout, peer->pe, me));
+    char *mapped = NULL;
 
     peer->words = (struct ch_staged_words *)(void *)here;
     peer->inbound = here + sizeof(*peer->words);
-    peer->mirror = peer->inbound + queue_bytes(ep->layout);
     peer->words_there = (struct ch_staged_words *)(void *)at_peer;
     peer->inbound_there = at_peer + sizeof(*peer->words);
+    if (ep->inner->map != NULL)
+        mapped = ep->inner->map(ep->inner_ep, peer->pe, peer->inbound_there,
+                                queue_bytes(ep->layout));
+    peer->mirror = mapped != NULL ? mapped : peer->inbound + queue_bytes(ep->layout);
 }
 
 /* ---- memory of PEs ---- */
