@@ -94,6 +94,15 @@ static inline const char *ch_wait_end_reason(const struct ch_wait_policy *p)
     return why != NULL ? why : "";
 }
 
+/* Returns, for messages, why a wait has failed with `status`: if the job is ending, the reason
+ * of that, if it is known. */
+static inline const char *ch_wait_why(const struct ch_wait_policy *p, chorus_status status)
+{
+    const char *why = status == CHORUS_ERR_ABORTED ? ch_wait_end_reason(p) : "";
+
+    return *why != '\0' ? why : ch_status_text(status);
+}
+
 /* A wait in progress. */
 struct ch_wait {
     uint64_t start_ns; /* time of its first yield; 0 before */

@@ -421,5 +421,5 @@ chorus_status ch_device_word_wait(const struct ch_device *device,
     return CH_FAIL(status,
                    "calls on streams of GPU %d (%s) have not ended: %s; does a stream wait for "
                    "a word that no PE stores to, or for an event?",
-                   device->id.ordinal, device->id.name, ch_status_text(status));
+                   device->id.ordinal, device->id.name, ch_wait_why(policy, status));
 }

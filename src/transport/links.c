@@ -427,7 +427,14 @@ chorus_status ch_links_drain_posts(struct ch_links *links)
     if (status == CHORUS_OK) return CHORUS_OK;
     return CH_FAIL(status,
                    "requests of this PE's kernels to PEs that are not near were not sent: %s",
-                   ch_status_text(status));
+                   ch_wait_why(links->policy, status));
+}
+
+bool ch_links_find_late(struct ch_links *links, uint32_t ctx, uint32_t *pe_out)
+{
+    struct ch_network *network = links->network;
+
+    return network != NULL && ch_network_find_late(network, ctx, pe_out);
 }
 
 const uint32_t *ch_links_hosts(const struct ch_links *links)

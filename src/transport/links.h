@@ -111,6 +111,9 @@ void ch_links_expect_posts(struct ch_links *links);
 /* Wait until what kernels that have ended posted has been given to the network: what the host
  * posts afterwards, in the same context, arrives later. */
 CH_MUST_CHECK chorus_status ch_links_drain_posts(struct ch_links *links);
+/* Find a PE of another host, for a message, for which an operation of ctx has not taken effect.
+ */
+bool ch_links_find_late(struct ch_links *links, uint32_t ctx, uint32_t *pe_out);
 
 /* Kernels that have ended may have failed: the program may free the memory of what they posted.
  * begin waits until the network has it, at most until the time that it returns, or the job is

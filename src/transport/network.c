@@ -75,14 +75,29 @@ bool ch_network_is_over(struct ch_link *link, uint32_t ctx, ch_is_over_fn is_ove
     return test_under_lock(link->network, is_over, ctx, link->pe);
 }
 
-/* Find a PE, for a message, for which the test does not hold: `pe`, unless that is CH_LINK_ALL.
- */
+/* Find the first PE, for a message, for which the test does not hold. */
+static bool find_first_late(struct ch_network *network, ch_is_over_fn is_over, uint32_t ctx,
+                            uint32_t *pe_out)
+{
+    for (uint32_t i = 0; i < network->n; i++)
+        if (!test_under_lock(network, is_over, ctx, i)) {
+            *pe_out = i;
+            return true;
+        }
+    return false;
+}
+
+/* The same unless pe is not CH_LINK_ALL; this PE if there is none. */
 static uint32_t find_late_pe(struct ch_network *network, ch_is_over_fn is_over, uint32_t ctx,
                              uint32_t pe)
 {
-    for (uint32_t i = 0; pe == CH_LINK_ALL && i < network->n; i++)
-        if (!test_under_lock(network, is_over, ctx, i)) return i;
-    return pe == CH_LINK_ALL ? network->me : pe;
+    if (pe == CH_LINK_ALL && !find_first_late(network, is_over, ctx, &pe)) pe = network->me;
+    return pe;
+}
+
+bool ch_network_find_late(struct ch_network *network, uint32_t ctx, uint32_t *pe_out)
+{
+    return find_first_late(network, network->ops->is_done, ctx, pe_out);
 }
 
 void ch_network_abandon(struct ch_network *network, uint32_t pe)

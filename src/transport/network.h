@@ -92,6 +92,8 @@ CH_MUST_CHECK chorus_status ch_network_wait(struct ch_link *link, uint32_t ctx,
 CH_MUST_CHECK chorus_status ch_network_fence(struct ch_network *network, uint32_t ctx);
 CH_MUST_CHECK chorus_status ch_network_quiet(struct ch_network *network, uint32_t ctx,
                                              uint32_t pe);
+/* See ch_links_find_late. */
+bool ch_network_find_late(struct ch_network *network, uint32_t ctx, uint32_t *pe_out);
 /* Give up the operations with pe, or CH_LINK_ALL, after a wait for them has failed: on return
  * the network no longer uses their memory, see link.h. */
 void ch_network_abandon(struct ch_network *network, uint32_t pe);

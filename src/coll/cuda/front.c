@@ -274,6 +274,7 @@ static chorus_status fail_with_report(const struct ch_kernel_fault *told,
                                       uint64_t timeout_ns)
 {
     const unsigned late = team->members[told->late_pe].world;
+    const char *why = ch_wait_end_reason(team->policy);
     char doing[2 * CH_DOING_TEXT_BYTES] = "is on another host, whose calls are not known here";
 
     if (told->kind == CH_FAULT_SKIPPED)
@@ -287,7 +288,7 @@ static chorus_status fail_with_report(const struct ch_kernel_fault *told,
                        "a collective could not send to PEs that are not near: its requests "
                        "were not carried "
                        "out (%s); is a host or the network too slow, or is a PE stopped?",
-                       ch_status_text((chorus_status)told->status));
+                       ch_wait_why(team->policy, (chorus_status)told->status));
     if (told->kind == CH_FAULT_OVERLAP)
         return CH_FAIL(
             first,
@@ -296,8 +297,8 @@ static chorus_status fail_with_report(const struct ch_kernel_fault *told,
     if (told->kind == CH_FAULT_DIFFERS) return fail_with_difference(told, team);
     if (ch_team_is_refused(team)) return ch_team_fail_refused(team, "a collective on a stream");
     if (told->status == CHORUS_ERR_ABORTED)
-        return CH_FAIL(first, "a collective stopped waiting for PE %u: the job is ending",
-                       late);
+        return CH_FAIL(first, "a collective stopped waiting for PE %u: the job is ending%s%s",
+                       late, *why != '\0' ? ": " : "", why);
     if (team->members[told->late_pe].record != NULL)
         ch_record_text(team->members[told->late_pe].record, doing);
     return CH_FAIL(first,
@@ -334,7 +335,8 @@ chorus_status ch_fault_report_block(struct ch_kernel_fault *faults, const struct
     return fail_with_unequal_block(&lengths, team);
 }
 
-chorus_status ch_fault_report_wait(struct ch_kernel_fault *faults)
+chorus_status ch_fault_report_wait(struct ch_kernel_fault *faults,
+                                   const struct ch_wait_policy *policy)
 {
     struct ch_kernel_fault *fault =
         fault_at(faults, CH_FAULT_INSIDE + ch_fault_inside_at(0), 0);
@@ -344,5 +346,5 @@ chorus_status ch_fault_report_wait(struct ch_kernel_fault *faults)
     status = (chorus_status)fault->status;
     forget_fault(fault);
     return CH_FAIL(status, "a call in a kernel of the program failed: %s",
-                   ch_status_text(status));
+                   ch_wait_why(policy, status));
 }

@@ -262,16 +262,19 @@ chorus_status ch_gpu_stream_destroy(const struct ch_gpu *gpu, void *stream)
     return status;
 }
 
-/* Fail, as an operation on a stream for a peer that is not near was not completed. */
-static chorus_status fail_post(uint32_t pe, chorus_status status)
+/* Fail, as an operation on a stream for a peer that is not near was not completed. The wait of
+ * a quiet was for all of them: name one that is still late. */
+static chorus_status fail_post(const struct ch_gpu *gpu, const struct ch_teams *teams,
+                               uint32_t pe, chorus_status status)
 {
     char peers[32] = "PEs of other hosts";
 
-    if (pe != UINT32_MAX) (void)snprintf(peers, sizeof(peers), "PE %u", pe);
+    if (pe != UINT32_MAX || ch_links_find_late(teams->links, CH_CTX_DEFAULT, &pe))
+        (void)snprintf(peers, sizeof(peers), "PE %u", pe);
     return CH_FAIL(status,
                    "a put, get, signal or quiet on a stream, for %s, was not completed: %s; "
                    "later work of the stream was executed as if it had been",
-                   peers, ch_status_text(status));
+                   peers, ch_wait_why(gpu->policy, status));
 }
 
 /* If a post on a stream has failed, or several have: the network no longer uses the memory of
@@ -289,7 +292,7 @@ static void settle_if_reported(const struct ch_gpu *gpu, struct ch_links *links)
 
 /* If a kernel that waited on a stream has reported a failure, take the report and fail with it;
  * else OK. */
-static chorus_status take_wait_report(const struct ch_gpu *gpu)
+static chorus_status take_wait_report(const struct ch_gpu *gpu, const struct ch_teams *teams)
 {
     struct ch_wait_report *report = gpu->wait;
     const chorus_status status =
@@ -300,11 +303,11 @@ static chorus_status take_wait_report(const struct ch_gpu *gpu)
     if (status == CHORUS_OK) return CHORUS_OK;
     report->status = CHORUS_OK;
     __atomic_store_n(&report->claimed, 0, __ATOMIC_RELEASE); /* for the next one */
-    if (word == NULL) return fail_post(pe, status);
+    if (word == NULL) return fail_post(gpu, teams, pe, status);
     return CH_FAIL(status,
                    "a wait on a stream for the word at %p ended without it: %s; later work of "
                    "the stream was executed as if it had been met",
-                   word, ch_status_text(status));
+                   word, ch_wait_why(gpu->policy, status));
 }
 
 chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct ch_teams *teams,
@@ -325,6 +328,6 @@ chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct c
         CH_TRY(ch_fault_report(gpu->terms.faults, gpu->terms.timeout_ns, team));
         CH_TRY(ch_fault_report_block(gpu->terms.faults, team));
     }
-    CH_TRY(ch_fault_report_wait(gpu->terms.faults));
-    return take_wait_report(gpu);
+    CH_TRY(ch_fault_report_wait(gpu->terms.faults, gpu->policy));
+    return take_wait_report(gpu, teams);
 }

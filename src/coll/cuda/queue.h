@@ -148,7 +148,8 @@ CH_MUST_CHECK chorus_status ch_fault_report(struct ch_kernel_fault *faults, uint
                                             struct ch_team *team);
 /* The same for reports of kernels of the program without a team: of a wait for one of its
  * words, or a call that returns nothing. */
-CH_MUST_CHECK chorus_status ch_fault_report_wait(struct ch_kernel_fault *faults);
+CH_MUST_CHECK chorus_status ch_fault_report_wait(struct ch_kernel_fault *faults,
+                                                 const struct ch_wait_policy *policy);
 /* If an alltoallv on the team was completed with a block of two lengths, take this report, and
  * fail with ERR_ARG; else OK. The team can be used further. */
 CH_MUST_CHECK chorus_status ch_fault_report_block(struct ch_kernel_fault *faults,

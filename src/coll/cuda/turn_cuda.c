@@ -201,11 +201,12 @@ static chorus_status fail_drain(const struct ch_device *device,
                                 const struct ch_wait_policy *policy, chorus_status status)
 {
     const struct ch_device_id *id = ch_device_id_of(device);
+    const char *why = ch_wait_end_reason(policy);
 
     if (status == CHORUS_ERR_ABORTED)
-        return CH_FAIL(status,
-                       "work of this PE on GPU %d (%s) has not ended, and the job is ending",
-                       id->ordinal, id->name);
+        return CH_FAIL(
+            status, "work of this PE on GPU %d (%s) has not ended, and the job is ending%s%s",
+            id->ordinal, id->name, *why != '\0' ? ": " : "", why);
     return CH_FAIL(status,
                    "work of this PE on GPU %d (%s) has not ended in %.3g s; does a stream wait "
                    "for a word that no PE stores to, or for an event? CHORUS_TIMEOUT must be "
@@ -285,8 +286,12 @@ static chorus_status wait_between_polls(const struct stream_drain *drain, struct
     uint64_t value = 0;
 
     if (status == CHORUS_OK) return CHORUS_OK;
-    if (status == CHORUS_ERR_ABORTED)
-        return CH_FAIL(status, "work on the stream has not ended, and the job is ending");
+    if (status == CHORUS_ERR_ABORTED) {
+        const char *why = ch_wait_end_reason(policy);
+
+        return CH_FAIL(status, "work on the stream has not ended, and the job is ending%s%s",
+                       *why != '\0' ? ": " : "", why);
+    }
     unmet = find_unmet(drain, &value);
     if (unmet == NULL) {
         ch_wait_end(policy, w);
