@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda_far.h: what the two files of the test cuda_far share. */
+/* cuda_far.h: the kernel of posts, on the host, for tests with CUDA that is a fake. */
 #ifndef CH_TEST_CUDA_FAR_H
 #define CH_TEST_CUDA_FAR_H
 
@@ -36,6 +36,9 @@ struct ch_ring;
 int far_post(const struct ch_ring *ring, const struct far_post *post);
 /* The ring is broken, as after a wait for a credit that has failed. */
 void far_break(const struct ch_ring *ring);
+/* Post the request of the kernel that was launched last so many times more, and wait for
+ * nothing but room in the ring. Returns the first failure, a chorus_status. */
+int far_post_again(uint32_t n);
 
 /* What the last kernel posted: the names of its ops, as "put, flush". */
 const char *far_ops(void);

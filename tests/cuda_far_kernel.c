@@ -2,30 +2,28 @@
 /* cuda_far_kernel.c: runs the code of the kernel of posts on the host. */
 #include "cuda_far.h"
 
-#include "base/clock.h"
 #include "transport/post.h"
 
 #include <stdio.h>
-
-enum { SECONDS_MAX = 20 };
 
 struct far_kernels far_kernels;
 
 static struct ch_post last;
 
-static struct ch_door door;
-
-static struct ch_wait_policy make_policy(void)
+/* Waits end as those of the kernel: when the job ends, or by the deadline. They make no
+ * progress of the network, as no kernel does. */
+static struct ch_wait_policy policy_of(const struct ch_post *post)
 {
+    const uintptr_t door = (uintptr_t)post->limit.aborted - offsetof(struct ch_door, aborted);
     struct ch_wait_policy policy;
 
-    ch_wait_policy_init(&policy, &door, 2, 2, SECONDS_MAX * CH_NS_PER_S);
+    ch_wait_policy_init(&policy, (struct ch_door *)door, 2, 2, post->limit.timeout_ns);
     return policy;
 }
 
 static int run(const struct ch_post *post)
 {
-    const struct ch_wait_policy policy = make_policy();
+    const struct ch_wait_policy policy = policy_of(post);
 
     if (far_kernels.posts) return (int)ch_ring_post(&post->ring, &policy, &post->request);
     return (int)ch_post_run(post, &policy);
@@ -57,9 +55,13 @@ int far_replay(void)
     return run(&last);
 }
 
+enum { SECONDS_MAX = 20 };
+
+static struct ch_door door;
+
 int far_post(const struct ch_ring *ring, const struct far_post *post)
 {
-    const struct ch_wait_policy policy = make_policy();
+    struct ch_wait_policy policy;
     const struct ch_request request = {
         ch_request_head(post->op == FAR_PUT ? CH_RING_PUT : CH_RING_FLUSH, post->pe, 0) |
             CH_REQUEST_CTX(CH_CTX_ALGORITHMS),
@@ -69,12 +71,23 @@ int far_post(const struct ch_ring *ring, const struct far_post *post)
         (uintptr_t)post->word,
         post->value};
 
+    ch_wait_policy_init(&policy, &door, 2, 2, SECONDS_MAX * CH_NS_PER_S);
     return (int)ch_ring_post(ring, &policy, &request);
 }
 
 void far_break(const struct ch_ring *ring)
 {
     ch_ring_break(ring, CHORUS_ERR_TIMEOUT);
+}
+
+int far_post_again(uint32_t n)
+{
+    const struct ch_wait_policy policy = policy_of(&last);
+    chorus_status status = CHORUS_OK;
+
+    for (uint32_t i = 0; i < n && status == CHORUS_OK; i++)
+        status = ch_ring_post(&last.ring, &policy, &last.request);
+    return (int)status;
 }
 
 uint64_t far_calls(void)
