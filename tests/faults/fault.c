@@ -28,6 +28,8 @@ static struct {
     enum fault fault;
     volatile uint64_t *at_ns;
     pid_t launcher;
+    const pid_t *neighbours;
+    int n_neighbours;
     timer_t storm;
     volatile sig_atomic_t n_storm; /* signals still to come */
     volatile sig_atomic_t is_due;  /* wants to be done between two calls */
@@ -109,6 +111,13 @@ static void limit(int resource, rlim_t value)
     (void)setrlimit((__rlimit_resource_t)resource, &l);
 }
 
+static void kill_host(void)
+{
+    for (int i = 0; i < armed.n_neighbours; i++)
+        if (armed.neighbours[i] != getpid()) (void)kill(armed.neighbours[i], SIGKILL);
+    (void)kill(getpid(), SIGKILL);
+}
+
 static int *volatile nowhere; /* so that compilers do not see where it points */
 
 /* The PE lives on when this returns; without a launcher it should not. */
@@ -119,6 +128,9 @@ static void strike(void)
     switch (armed.fault) {
     case FAULT_kill:
         (void)kill(getpid(), SIGKILL);
+        break;
+    case FAULT_kill_host:
+        kill_host();
         break;
     case FAULT_segv:
         *nowhere = 0;
@@ -228,6 +240,12 @@ int fault_arm(enum fault fault, uint64_t delay_ns, volatile uint64_t *at_ns)
     if (error == 0) error = make_timer(SIGRTMIN + SIGNAL_FAULT, on_fault, &timer);
     if (error == 0 && timer_settime(timer, 0, &when, NULL) != 0) error = errno;
     return error;
+}
+
+void fault_set_neighbours(const pid_t *pids, int n)
+{
+    armed.neighbours = pids;
+    armed.n_neighbours = n;
 }
 
 bool fault_is_over(void)

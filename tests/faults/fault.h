@@ -11,11 +11,13 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Name of a fault. Those with a limit of the system: name, resource, value. */
 /* clang-format off */
 #define FAULT_AT_ONCE_LIST(X) \
     X(kill)                   \
+    X(kill_host)              \
     X(segv)                   \
     X(abort)                  \
     X(quit)                   \
@@ -67,6 +69,9 @@ enum fault fault_of(const char *name);
 /* It strikes this thread in delay_ns; *at_ns will be the time, of CLOCK_MONOTONIC. Once in a
  * process. Returns 0, or an errno. */
 int fault_arm(enum fault fault, uint64_t delay_ns, volatile uint64_t *at_ns);
+
+/* For kill_host: the processes that are killed with this one. *pids is borrowed. */
+void fault_set_neighbours(const pid_t *pids, int n);
 
 /* Has it struck, and does the PE live on? */
 bool fault_is_over(void);

@@ -2,12 +2,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs in which a fault befalls a PE at a random moment: do they end as they must?
 
-    faults.py CHORUSRUN FAULTS_PE [--seeds A..B] [--jobs N] [--fault F] [--moment M] [-v]
+    faults.py CHORUSRUN FAULTS_PE [--gpus FAULTS_GPU_PE] [--seeds A..B] [--jobs N] [--only-gpus]
+        [--fault F] [--moment M] [-v]
 
 A seed says which fault, which PE, in what call and when, and where the PEs are: on one host, as
 processes or threads, or on 2 to 4 hosts (CHORUS_NODES) that tcp or ofi connects. The launcher watches
 all PEs, so a fault must lead to the same on several hosts as on one, in the same time. Without
-libfabric tcp is used where ofi was drawn. Each run must end within a second of
+libfabric tcp is used where ofi was drawn. With --gpus there are also PEs on 2 or 3 hosts whose heaps
+are on GPUs, which are fakes. No launcher watches them: those that are left must end by themselves, name
+the PE, and undo all that they allocated, mapped and registered. Each run must end within a second of
 the fault (of the deadline where a PE stands still), with the status and the name of the PE that
 the fault calls for, and leave no process, no zombie, no name in /dev/shm and no file. A run
 that is late is done again alone, since other work may have had the cores, and fails if it is
@@ -38,12 +41,14 @@ LONG_S = 30.0
 GIVE_UP_S = 8.0  # a run that takes so long hangs
 JOB_S = 3.0  # --timeout where a PE may stand still outside the job
 SLEEP_S = 1.5  # of the fault of this name
+START_S = 3.0  # CHORUS_TIMEOUT of a start on gpus, which a PE may not reach
 PROBE_NS = 10**15  # a fault that never comes
 GOES_ON_S = 2.0  # a job that lives through a fault has the rest of its work to do
 PR_SET_CHILD_SUBREAPER = 36
 
 # A deadline that is short for the fault may pass earlier on a busy machine.
 BEFORE = "the job failed before the fault"
+HANGS = "has not ended after"
 
 MOMENTS = ["start", "growth", "team", "quiet_barrier", "barrier", "broadcast", "fcollect", "alltoall",
            "reduce", "reducescatter", "stream", "wait", "finalize"]
@@ -106,6 +111,15 @@ PROCESSES = {
     "launcher_term": Kind((128 + signal.SIGTERM,), also=(0,)),
 } | {name: LIMIT for name in LIMITS}
 
+# In a PE that is lost with its host, any PE of that host may be named.
+GPUS = {
+    **{name: Kind((FAILED,), r"PE {pe} on host host\d+ was lost", also=(0,)) for name in ("kill", "segv", "abort", "quit")},
+    "kill_host": Kind((FAILED,), r"PE \d+ on host host{host} was lost", also=(0,)),
+    # What PE 0 does not tell others they wait for two seconds longer.
+    "stop": Kind((FAILED,), r"PE {pe}\b", after_s=DEADLINE_S + 3.0, timeout_s=DEADLINE_S, also=(0,)),
+    "pause": GOES_ON,
+}
+
 THREADS = {
     "kill": Kind((-signal.SIGKILL,)),
     "segv": Kind((-signal.SIGSEGV,)),
@@ -123,10 +137,15 @@ THREADS = {
 } | {name: LIMIT_OF_ALL for name in LIMITS}
 
 
+KINDS = {"processes": PROCESSES, "threads": THREADS, "gpus": GPUS}
+GPU_MOMENTS = ["start", "growth", "put", "get", "amo", "wait", "stream_put", "stream_get", "stream_signal", "stream_quiet",
+               "finalize"]
+
+
 @dataclasses.dataclass
 class Case:
     seed: int
-    is_threads: bool
+    where: str  # processes on one host or several, threads, or gpus
     fault: str
     moment: str
     n: int
@@ -138,22 +157,39 @@ class Case:
 
     @property
     def kind(self):
-        if self.fault in LIMITS and self.n_hosts > 1:
+        if self.fault in LIMITS and self.n_hosts > 1:  # no fault of gpus
             return LIMIT_OVER_TCP if self.network == "tcp" else LIMIT_OVER_OFI
-        return (THREADS if self.is_threads else PROCESSES)[self.fault]
+        kind = KINDS[self.where][self.fault]
+        if self.where != "gpus" or kind is GOES_ON:
+            return kind
+        if self.moment == "start":  # those that wait for a PE that has not joined may not know its number
+            return dataclasses.replace(kind, says="", after_s=START_S + 3.0, timeout_s=START_S)
+        if (self.fault, self.moment) == ("stop", "wait"):
+            return dataclasses.replace(kind, says=r"PE {pe}\b|the PE that should have set it did not")
+        return kind
 
     @property
-    def where(self):
+    def label(self):
         """The kind of run, for reports."""
-        if self.n_hosts > 1:
-            return self.network
-        return "threads" if self.is_threads else "processes"
+        if self.where == "gpus":
+            return f"gpus, {self.network}"
+        return self.network if self.n_hosts > 1 else self.where
+
+    @property
+    def host(self):
+        """The number of the PE's host; those of processes are numbered otherwise."""
+        return self.pe * self.n_hosts // self.n
 
     @property
     def is_outside(self):
         """May the PE stand still outside the job, so that chorusrun waits for it until --timeout?"""
-        return self.fault == "stop" and self.moment == "finalize" or \
-            self.fault == "exec_lives" and self.moment in ("start", "finalize")
+        return self.where != "gpus" and (self.fault == "stop" and self.moment == "finalize" or
+                                         self.fault == "exec_lives" and self.moment in ("start", "finalize"))
+
+    @property
+    def patience(self):
+        """PEs with GPUs take longer to start."""
+        return 2 if self.where == "gpus" else 1
 
     @property
     def bound_s(self):
@@ -187,26 +223,29 @@ def hosts_of(dice, n, has_ofi):
 
 def case_of(seed, args):
     dice = random.Random(seed)
-    kinds = [(False, fault) for fault in PROCESSES] + [(True, fault) for fault in THREADS]
-    moments = MOMENTS
+    kinds = [(where, fault) for where, faults in KINDS.items() for fault in faults
+             if (args.gpus is not None if where == "gpus" else not args.only_gpus)]
     if args.fault is not None:
         kinds = [kind for kind in kinds if kind[1] == args.fault]
+    where, fault = deal(kinds, seed)
+    moments = GPU_MOMENTS if where == "gpus" else MOMENTS
     if args.moment is not None:
         moments = [args.moment]
-    is_threads, fault = deal(kinds, seed)
-    moment, n = deal(moments, seed), dice.randint(2, 5)
+    moment, n = deal(moments, seed), dice.randint(2, 4 if where == "gpus" else 5)
     pe, delay_ns, is_tagged = dice.randrange(n), delay_of(dice, moment), dice.random() < 0.5
     n_hosts, network = hosts_of(dice, n, args.has_ofi)
-    if is_threads:
+    if where == "gpus":
+        n_hosts, network = min(n, dice.randint(2, 3)), network or "tcp"
+    if where == "threads":
         n_hosts, network = 1, ""
-    return Case(seed, is_threads, fault, moment, n, pe, delay_ns, is_tagged, n_hosts, network)
+    return Case(seed, where, fault, moment, n, pe, delay_ns, is_tagged, n_hosts, network)
 
 
 def names_left():
-    """What a job could leave in the file system."""
+    """What a job could leave in the file system. Names of sockets that begin with @ end with the processes."""
     shared = {p.name for p in pathlib.Path("/dev/shm").glob("*chorus*")}
     sockets = {line.split()[-1] for line in open("/proc/net/unix", encoding="ascii", errors="replace")
-               if "chorus" in line and not re.search(r"-(random|key)\.sock", line)}  # of torchrun's jobs
+               if re.search(r" [^@ ]*chorus", line) and not re.search(r"-(random|key)\.sock", line)}  # of torchrun's jobs
     return shared | sockets
 
 
@@ -250,16 +289,24 @@ def can_use_ofi(args):
     return job.returncode == 0
 
 
+def gpus_environment(case):
+    return {"CHORUS_HEAP": "cuda", "CHORUS_TRANSPORT": f"mapped,{case.network}", "CHORUS_SYNC_MAX": "64M", "CHORUS_CTAS": "2",
+            "CHORUS_LOG": "none"}
+
+
 def environment(case, folder):
-    return own_environment() | hosts_environment(case.n_hosts, case.network) | {"CHORUS_TIMEOUT": str(case.kind.timeout_s), "CHORUS_HEAP_STEP": "64K",
+    hosts = gpus_environment(case) if case.where == "gpus" else hosts_environment(case.n_hosts, case.network)
+    return own_environment() | hosts | {"CHORUS_TIMEOUT": str(case.kind.timeout_s), "CHORUS_HEAP_STEP": "64K",
                    "CHORUS_HEAP_MAX": "256M", "TMPDIR": str(folder)}
 
 
 def command_of(args, case, record):
-    own = [args.faults_pe, case.fault, case.moment, str(case.pe), str(case.delay_ns), str(case.seed),
-           str(record)]
-    if case.is_threads:
+    own = [args.gpus if case.where == "gpus" else args.faults_pe, case.fault, case.moment, str(case.pe), str(case.delay_ns),
+           str(case.seed), str(record)]
+    if case.where == "threads":
         return own + [str(case.n)]
+    if case.where == "gpus":
+        return own + [str(case.n), str(case.n_hosts)]
     tag = ["--tag"] if case.is_tagged else []
     timeout = JOB_S if case.is_outside else LONG_S
     return [args.chorusrun, "-n", str(case.n), "--timeout", str(timeout), *tag, *own]
@@ -278,9 +325,9 @@ def supervise(args, case, folder):
         job = subprocess.Popen(command_of(args, case, record), stdin=subprocess.DEVNULL, stdout=out,
                                stderr=out, env=environment(case, place), cwd=place)
     try:
-        status = job.wait(args.give_up)
+        status = job.wait(args.give_up * case.patience)
     except subprocess.TimeoutExpired:
-        problems.append(f"has not ended after {args.give_up:g} s")
+        problems.append(f"{HANGS} {args.give_up * case.patience:g} s")
         job.kill()
         status = job.wait()
     dies_later = status == -signal.SIGKILL  # PEs die after a launcher that is killed
@@ -306,7 +353,7 @@ def judge(case, status, text, struck_ns):
     kind = case.kind
     if struck_ns == 0:  # the job was over before
         return [] if status == 0 else [BEFORE]
-    says = kind.says.format(pe=case.pe)
+    says = kind.says.format(pe=case.pe, host=case.host)
     problems = []
     if status not in kind.statuses + kind.also:
         problems.append(f"status {status}; expected one of {list(kind.statuses + kind.also)}")
@@ -319,6 +366,14 @@ def judge(case, status, text, struck_ns):
 
 def is_late(case, outcome):
     return outcome["took_s"] is not None and outcome["took_s"] > case.bound_s
+
+
+def is_for_again(case, outcome):
+    """May the run have failed because other work had the cores?"""
+    problems = outcome["problems"]
+    if case.where == "gpus" and any(problem.startswith(HANGS) for problem in problems):
+        return True
+    return is_late(case, outcome) and not problems or BEFORE in problems
 
 
 def start_one(args, case):
@@ -354,12 +409,11 @@ def run_all(args, cases, jobs):
 
 
 def tell(case, outcome):
-    hosts = f"processes on {case.n_hosts} hosts over {case.network}" if case.n_hosts > 1 else case.where
+    hosts = f"{case.where} on {case.n_hosts} hosts over {case.network}" if case.n_hosts > 1 else case.where
     print(f"seed {case.seed}: {case.fault} of PE {case.pe} of {case.n} {hosts} in {case.moment} after "
           f"{case.delay_ns} ns: status {outcome['status']}, ended {outcome['took_s']} s after it. "
           f"{'; '.join(outcome['problems'])}\n{outcome['text']}"
-          f"  again: {sys.argv[0]} {sys.argv[1]} {sys.argv[2]} --seeds {case.seed}..{case.seed}",
-          flush=True)
+          f"  again: {' '.join(sys.argv)} --seeds {case.seed}..{case.seed}", flush=True)
 
 
 def report(times):
@@ -376,6 +430,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("chorusrun", type=os.path.abspath)
     parser.add_argument("faults_pe", type=os.path.abspath)
+    parser.add_argument("--gpus", type=os.path.abspath, metavar="FAULTS_GPU_PE", help="also PEs with heaps on GPUs")
+    parser.add_argument("--only-gpus", action="store_true", help="these alone")
     parser.add_argument("--seeds", default="1..20" if os.environ.get("CHORUS_TEST_FULL") else "1..8", help="first and last")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at once")
     parser.add_argument("--fault", help="this one alone")
@@ -390,8 +446,8 @@ def main():
     times, late, failed = collections.defaultdict(list), [], 0
     for case, outcome in run_all(args, cases, args.jobs):
         if outcome["took_s"] is not None:
-            times[case.fault, case.where].append((outcome["took_s"], case.seed))
-        is_again = is_late(case, outcome) and not outcome["problems"] or BEFORE in outcome["problems"]
+            times[case.fault, case.label].append((outcome["took_s"], case.seed))
+        is_again = is_for_again(case, outcome)
         if is_again:
             late.append(case)
         elif outcome["problems"]:
@@ -405,8 +461,8 @@ def main():
         else:
             print(f"seed {case.seed}: late beside others, in time alone")
     report(times)
-    kinds = collections.Counter(case.network or "one host" for case in cases)
-    of_kinds = ", ".join(f"{kinds[kind]} {kind}" for kind in ("one host", "tcp", "ofi"))
+    kinds = collections.Counter("gpus" if case.where == "gpus" else case.network or "one host" for case in cases)
+    of_kinds = ", ".join(f"{kinds[kind]} {kind}" for kind in ("one host", "tcp", "ofi", "gpus"))
     print(f"{len(cases)} runs ({of_kinds}), {len(late)} done again alone, {failed} failed")
     return 1 if failed else 0
 

@@ -18,7 +18,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "mutants
 import built  # pylint: disable=wrong-import-position
 from judge import TOP, judge  # pylint: disable=wrong-import-position
 
-LAUNCHER, PROGRAM = "tools/chorusrun", "tests/faults/faults_pe"
+LAUNCHER, PROGRAM, GPU_PROGRAM = "tools/chorusrun", "tests/faults/faults_pe", "tests/faults/faults_gpu_pe"
 SEEDS = 4
 GIVE_UP_S = 4.5  # more than a run of these faults may take
 
@@ -32,6 +32,13 @@ class Mutant:
     fault: str  # which shows it
     moment: str
     says: str  # a regular expression
+    is_of_gpus: bool = False
+
+    @property
+    def target(self):
+        if self.is_of_gpus:
+            return GPU_PROGRAM
+        return LAUNCHER if self.file.startswith("tools/") else PROGRAM
 
 
 MUTANTS = [
@@ -56,6 +63,10 @@ MUTANTS = [
            "stop", "barrier", "has not ended after"),
     Mutant("the heap of a thread's job stays", "src/api/start.c", "ch_heap_close(context->heap);", "",
            "storm", "fcollect", "left behind: .* mapped memfds"),
+    Mutant("messages of GPUs stay registered", "src/heap/pool.c", "ch_device_unregister(data->device, there);", "(void)there;",
+           "kill", "put", "left behind: .* registrations: [1-9]", True),
+    Mutant("an operation on a stream does not say who was lost", "src/coll/cuda/gpu_cuda.c",
+           "peers, ch_wait_why(gpu->policy, status)", "peers, ch_status_text(status)", "kill", "stream_get", "does not say", True),
 ]
 
 
@@ -63,13 +74,14 @@ def survives(build, mutant, text, place):
     """Why the mutant is alive, or nothing."""
     source = place / pathlib.Path(mutant.file).name
     source.write_text(text)
-    programs = {LAUNCHER: build / LAUNCHER, PROGRAM: build / PROGRAM}
-    target = LAUNCHER if mutant.file.startswith("tools/") else PROGRAM
+    programs = {name: build / name for name in (LAUNCHER, PROGRAM, GPU_PROGRAM)}
+    target = mutant.target
     programs[target] = place / pathlib.Path(target).name
     holder = LAUNCHER if target == LAUNCHER else built.INSIDE
     built.link(build, target, *built.compile_in_place_of(build, holder, mutant.file, source), programs[target])
-    result = subprocess.run([sys.executable, str(TOP / "tests/faults/faults.py"),
-                             *map(str, programs.values()), "--fault", mutant.fault, "--moment",
+    gpus = ["--gpus", str(programs[GPU_PROGRAM]), "--only-gpus"] if mutant.is_of_gpus else []
+    result = subprocess.run([sys.executable, str(TOP / "tests/faults/faults.py"), str(programs[LAUNCHER]),
+                             str(programs[PROGRAM]), *gpus, "--fault", mutant.fault, "--moment",
                              mutant.moment, "--seeds", f"1..{SEEDS}", "--jobs", str(SEEDS), "--give-up", str(GIVE_UP_S)],
                             capture_output=True, text=True, timeout=100, check=False)
     if result.returncode == 1 and re.search(mutant.says, result.stdout):
@@ -79,7 +91,8 @@ def survives(build, mutant, text, place):
 
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
-    return judge(MUTANTS, build / "tests/faults/mutants",
+    mutants = [mutant for mutant in MUTANTS if not mutant.is_of_gpus or (build / GPU_PROGRAM).exists()]
+    return judge(mutants, build / "tests/faults/mutants",
                  functools.partial(survives, build), 4)  # most of the time they hang
 
 
