@@ -77,6 +77,10 @@ done
 export CHORUS_TIMEOUT=6
 run 4 "$hosts_pe" stop 2
 expect "3 of 4 PEs came within 6 s; PE 2 on host1 did not arrive" 8
+# The root tells others who is missing; of it nothing is heard.
+export CHORUS_TIMEOUT=2
+run 4 "$hosts_pe" stop 0
+expect "not all of 4 PEs came within 2 s; nothing was heard of PE 0, which counts them" 8
 # PEs that share memory, and wait in a barrier: no thread of a network tells them.
 export CHORUS_TIMEOUT=60
 unset CHORUS_NODE

@@ -182,8 +182,12 @@ static chorus_status exchange_status(struct tree_boot *boot)
     if (!__atomic_load_n(&boot->is_done, __ATOMIC_ACQUIRE)) {
         boot->is_broken = true;
         return CH_FAIL(CHORUS_ERR_TIMEOUT,
-                       "exchange among all PEs: not all of %u PEs came within %.3g s",
-                       boot->base.n, waited_s);
+                       "exchange among all PEs: not all of %u PEs came within %.3g s%s",
+                       boot->base.n, waited_s,
+                       boot->base.me == 0
+                           ? ""
+                           : "; nothing was heard of PE 0, which counts them: is "
+                             "it stopped, or a PE between it and this one?");
     }
     if (boot->status == CHORUS_OK) return CHORUS_OK;
     return CH_FAIL(boot->status, "exchange among all PEs: %s", boot->reason);
