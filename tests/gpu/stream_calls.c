@@ -52,10 +52,10 @@ static struct oracle_call oracle_of(const struct stream_site *site,
                                 .count = call->count * parts};
 }
 
-/* May the call be in place? */
-static bool has_place(chorus_coll coll)
+/* Is source no part of dest, as it was asked for or as it must be? */
+static bool is_apart(const struct stream_call *call)
 {
-    return ch_coll_overlap(coll) != CH_OVERLAP_apart;
+    return call->place == STREAM_APART || ch_coll_overlap(call->coll) == CH_OVERLAP_apart;
 }
 
 /* In place: dest is source, or source is this PE's block of dest. */
@@ -64,8 +64,8 @@ static struct stream_request request_of(const struct stream_site *site,
 {
     const size_t block = call->count * oracle_bytes_of(call->type);
     struct stream_request r = {.team = site->team,
-                               .dest = site->dest,
-                               .source = site->source,
+                               .dest = site->dest + call->dest_offset,
+                               .source = site->source + call->source_offset,
                                .count = call->count,
                                .root = (int)(call->count % site->n),
                                .stream = stream,
@@ -75,9 +75,10 @@ static struct stream_request request_of(const struct stream_site *site,
                                .algo = call->algo,
                                .ctas = call->ctas};
 
-    if (call->place == STREAM_APART || !has_place(call->coll)) return r;
-    r.source = ch_coll_overlap(call->coll) == CH_OVERLAP_in_dest ? site->dest + site->me * block
-                                                                 : site->dest;
+    if (is_apart(call)) return r;
+    r.source = r.dest;
+    if (ch_coll_overlap(call->coll) == CH_OVERLAP_in_dest)
+        r.source = (char *)r.dest + site->me * block;
     return r;
 }
 
@@ -103,7 +104,9 @@ void stream_put(struct stream_site *site, const struct stream_call *call, void *
     check.tag = ++site->tag;
     if (site->team == CHORUS_TEAM_INVALID) return;
     check.call = oracle_of(site, call);
+    check.margin = is_apart(call) ? call->margin : 0;
     r = request_of(site, call, stream);
+    if (has_data) EXPECT(stream_put_poison(&check, r.dest, stream) == cudaSuccess);
     if (has_data) EXPECT(stream_put_fill(&check, r.source, stream) == cudaSuccess);
     code = call->put(&r);
     if (is_refusal_due(call, code)) return;

@@ -54,6 +54,8 @@ struct stream_call {
     int (*put)(const struct stream_request *request);
     const char *algo; /* null: as the rules say */
     int ctas;
+    size_t dest_offset, source_offset; /* bytes, from the start of the site's buffers */
+    size_t margin; /* elements beside dest that are to stay, if it is apart */
 };
 
 /* A team's buffers, and what was found in them. PEs outside the team have them too. */
@@ -71,8 +73,8 @@ struct stream_site {
 void stream_site_open(struct stream_site *site, chorus_team_t team, size_t count_max);
 void stream_site_close(struct stream_site *site);
 
-/* Fill, call, check. A call that GPUs, or the algorithm, cannot serve is left out if the
- * refusal says so. */
+/* Poison, fill, call, check. A call that GPUs, or the algorithm, cannot serve is left out if
+ * the refusal says so. */
 void stream_put(struct stream_site *site, const struct stream_call *call, void *stream);
 
 /* End the round: calls that follow, and replays, have other data. */

@@ -16,13 +16,17 @@ struct stream_found {
 /* A check, in order; `round` is in the GPU's memory, and data differs by tag and *round. */
 struct stream_check {
     struct oracle_call call;
+    uint64_t
+        margin; /* elements before and after dest that are to stay; 0: they are not looked at */
     unsigned long long tag;
     const unsigned long long *round;
     struct stream_found *found;
 };
 
-/* Each puts one kernel on a cudaStream_t and gives a cudaError_t: this PE's source is filled;
- * its dest is compared; a round ends. */
+/* Each puts one kernel on a cudaStream_t and gives a cudaError_t: each element of this PE's
+ * dest gets another value than the call gives it, and its margins get a pattern; its source is
+ * filled; dest and margins are compared; a round ends. */
+int stream_put_poison(const struct stream_check *check, void *dest, void *stream);
 int stream_put_fill(const struct stream_check *check, void *source, void *stream);
 int stream_put_check(const struct stream_check *check, const void *dest, void *stream);
 int stream_put_next(unsigned long long *round, void *stream);
