@@ -210,7 +210,7 @@ static void *team_ptr(const char *function, ch_team_handle team, const void *des
         ch_ctx_translate(context, function, team, pe, &world) != CHORUS_OK ||
         ch_check_symmetric(context, function, "dest", dest, 1) != CHORUS_OK ||
         ch_check_owner(context, function, "dest", dest, world) != CHORUS_OK ||
-        !ch_heap_is_mapped(context->heap, world))
+        !ch_heap_is_near(context->heap, world))
         return NULL;
     return ch_links_peer_address(context->links, dest, world);
 }
@@ -232,7 +232,7 @@ void *chorus_ptr(const void *addr, int pe)
     if (ch_check_pe(context, __func__, pe) != CHORUS_OK ||
         ch_check_symmetric(context, __func__, "addr", addr, 1) != CHORUS_OK ||
         ch_check_owner(context, __func__, "addr", addr, (uint32_t)pe) != CHORUS_OK ||
-        !ch_heap_is_mapped(context->heap, (uint32_t)pe))
+        !ch_heap_is_near(context->heap, (uint32_t)pe))
         return NULL;
     return ch_links_peer_address(context->links, addr, (uint32_t)pe);
 }

@@ -165,16 +165,19 @@ static void drop_peer_part(void *self, uint32_t pe, const char *there)
 }
 
 /* Create the links. With a network, let the heap attach its memory for peers of other hosts,
- * also when it grows. */
+ * also when it grows, unless their GPUs are all near. */
 static chorus_status open_links(struct ch_context *context)
 {
+    struct ch_heap *heap = context->heap;
     struct ch_heap_registration registration = {register_memory, unregister_memory,
                                                 add_peer_part, drop_peer_part, NULL};
 
-    CH_TRY(ch_links_open(context->boot, context->heap, &context->options, &context->policy,
+    CH_TRY(ch_links_open(context->boot, heap, &context->options, &context->policy,
                          &context->links));
     registration.self = context->links;
-    if (context->links->network != NULL) ch_heap_set_registration(context->heap, &registration);
+    if (context->links->network != NULL &&
+        (ch_heap_device(heap) == NULL || ch_heap_has_pool(heap)))
+        ch_heap_set_registration(heap, &registration);
     return CHORUS_OK;
 }
 

@@ -43,12 +43,6 @@ static void publish_call(struct ch_check *check, const struct ch_doing *d)
     __atomic_store_n(&mine->key, ch_doing_key(d), __ATOMIC_RELEASE);
 }
 
-/* The link to a PE of the team; null: it is mapped. */
-static struct ch_link *link_to(const struct ch_team *team, uint32_t pe)
-{
-    return team->remotes != NULL ? team->remotes[pe].link : NULL;
-}
-
 /* The place in an area for the call with this key of PE `from`, which is on another host. */
 static struct ch_checked *far_slot_of(struct ch_check *check, uint32_t from, uint64_t key)
 {
@@ -69,9 +63,9 @@ static void post_call(struct ch_link *link, struct ch_checked *there, const stru
 /* Write this PE's call into the areas of all PEs of other hosts. */
 static void publish_far(const struct ch_team *team, const struct ch_doing *d)
 {
-    for (uint32_t pe = 0; team->remotes != NULL && pe < team->n; pe++)
-        if (link_to(team, pe) != NULL)
-            post_call(link_to(team, pe),
+    for (uint32_t pe = 0; pe < team->n; pe++)
+        if (team->members[pe].link != NULL)
+            post_call(team->members[pe].link,
                       far_slot_of(team->members[pe].check, team->me, ch_doing_key(d)), d);
 }
 
@@ -91,8 +85,8 @@ static bool read_call(const struct ch_checked *theirs, uint64_t key, struct ch_d
 static const struct ch_checked *published_call_of(const struct ch_team *team, uint32_t pe,
                                                   uint64_t key)
 {
-    return link_to(team, pe) != NULL ? far_slot_of(team->check, pe, key)
-                                     : slot_of(team->members[pe].check, key);
+    return team->members[pe].link != NULL ? far_slot_of(team->check, pe, key)
+                                          : slot_of(team->members[pe].check, key);
 }
 
 bool ch_team_check_find(const struct ch_team *team, uint64_t key, struct ch_two *out)
@@ -204,7 +198,7 @@ static chorus_status check_by_mail(struct ch_team *team, const char *function,
 /* Does the call exchange words between all PEs of a team on several hosts? */
 static bool is_by_mail(const struct ch_team *team, const struct ch_doing *doing)
 {
-    return team->remotes != NULL && !ch_doing_is_collective(doing) &&
+    return team->is_across && !ch_doing_is_collective(doing) &&
            doing->what != CH_DOING_finalize && doing->what != CH_DOING_team_destroy;
 }
 
@@ -232,7 +226,7 @@ chorus_status ch_team_compare_call(struct ch_team *team, const char *function,
     publish_call(team->check, doing);
     if (ch_doing_is_collective(doing) && ch_team_is_call_refused(team, doing))
         return fail_call(team, function, NULL);
-    if (team->remotes == NULL) return check_on_host(team, function, doing);
+    if (!team->is_across) return check_on_host(team, function, doing);
     __atomic_thread_fence(__ATOMIC_SEQ_CST); /* see the head of this file */
     publish_far(team, doing);
     if (is_by_mail(team, doing)) return check_by_mail(team, function, doing);

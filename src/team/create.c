@@ -105,14 +105,16 @@ static struct ch_reach_of_team reach_of(const struct ch_teams *teams,
                                         const struct ch_draft *draft)
 {
     struct ch_reach_of_team reach = {false, false};
+    bool has_links = false;
 
     for (uint32_t i = 0; i < draft->n; i++) {
         const uint32_t world = voters->number(voters->self, draft->pes[i]);
 
-        if (ch_links_network_link(teams->links, world) != NULL) reach.is_far = true;
+        if (ch_links_host_link(teams->links, world) != NULL) has_links = true;
         if (!ch_heap_is_near(teams->heap, world))
             reach.is_in_pool = ch_heap_has_pool(teams->heap);
     }
+    reach.is_far = has_links && (ch_heap_device(teams->heap) == NULL || reach.is_in_pool);
     return reach;
 }
 
@@ -180,8 +182,10 @@ static chorus_status alloc_children(struct ch_teams *teams, const struct ch_vote
         return CHORUS_OK;
     CH_TRY(make_levels(teams, voters, first->pes, first->n, &levels));
     first->team->levels = levels;
-    /* The pool has room for few teams, and these would not be used. */
-    if (first->team->is_in_pool && levels->nodes.most == 1) return CHORUS_OK;
+    /* These would not be used if GPUs of all hosts are near, or each host has one PE: the pool
+     * has room for few teams. */
+    if (first->team->is_on_gpu && (!first->team->is_in_pool || levels->nodes.most == 1))
+        return CHORUS_OK;
     CH_TRY(alloc_child(teams, voters, first, &levels->node, &children[0], &places[0]));
     return alloc_child(teams, voters, first, &levels->rail, &children[1], &places[1]);
 }

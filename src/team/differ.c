@@ -98,7 +98,7 @@ void ch_team_refuse(const struct ch_team *team, uint64_t key, const struct ch_tw
 
     for (uint32_t pe = 0; pe < team->n; pe++) {
         struct ch_refusal *there = team->members[pe].refusal;
-        struct ch_link *link = team->remotes != NULL ? team->remotes[pe].link : NULL;
+        struct ch_link *link = team->members[pe].link;
 
         if (link != NULL) {
             post_refusal(link, there, &r);

@@ -119,7 +119,7 @@ static void ask_unlock(struct ch_ask *ask)
 /* Request the next copy of the record of PE ask->pe, without waiting for it. */
 static void request_record(struct ch_ask *ask)
 {
-    ch_link_start_get(&ask->links->to[ask->pe], CH_CTX_ALGORITHMS,
+    ch_link_start_get(&ask->links->host[ask->pe], CH_CTX_ALGORITHMS,
                       &ask->copies[ask->n_copies++], record_of(ask->heap, ask->pe),
                       RECORD_BYTES);
 }
@@ -129,7 +129,7 @@ static void request_record(struct ch_ask *ask)
  * purpose must be there before its memory is used again. */
 static bool ask_step(struct ch_ask *ask, uint32_t pe)
 {
-    if (ask->n_copies != 0 && !ch_link_is_done(&ask->links->to[ask->pe], CH_CTX_ALGORITHMS))
+    if (ask->n_copies != 0 && !ch_link_is_done(&ask->links->host[ask->pe], CH_CTX_ALGORITHMS))
         return false;
     if (ask->pe != pe) ask->n_copies = 0;
     ask->pe = pe;
@@ -248,6 +248,10 @@ static bool compare_far(struct ch_team *team, const struct ch_record_call *mine,
     struct ch_ask *ask = team->teams->ask;
     bool found = false;
 
+    if (team->members[pe].record != NULL) { /* on this host, in another group of GPUs */
+        __atomic_store_n(&team->look_far, team->look_far + 1, __ATOMIC_RELAXED);
+        return clashes_near(team, mine, pe, out);
+    }
     if (!ask_try_lock(ask)) return false;
     if (ask_step(ask, team->members[pe].world)) {
         found = clashes_far(team, ask, mine, pe, out);

@@ -60,7 +60,7 @@ static chorus_status await_packet(const struct ch_team *team, uint32_t from,
 static void post_packet(const struct ch_team *team, uint32_t to, struct ch_packet *packet,
                         uint64_t value, uint64_t flag)
 {
-    struct ch_link *link = team->remotes != NULL ? team->remotes[to].link : NULL;
+    struct ch_link *link = team->members[to].link;
 
     if (link == NULL) {
         ch_packet_store(packet, value, flag);

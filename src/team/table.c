@@ -193,14 +193,6 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
     return CHORUS_OK;
 }
 
-/* Is PE pe on this host? On hosts, those are the PEs whose memory is mapped. */
-static bool is_on_host(const struct ch_teams *teams, uint32_t pe)
-{
-    return ch_heap_device(teams->heap) != NULL
-               ? ch_heap_is_mapped(teams->heap, pe)
-               : ch_links_network_link(teams->links, pe) == NULL;
-}
-
 /* Are the PEs of the job on several hosts? */
 static bool has_hosts(const struct ch_teams *teams)
 {
@@ -227,7 +219,7 @@ static chorus_status make_predefined(struct ch_teams *teams, const struct ch_vot
     for (uint32_t pe = 0; pe < n; pe++) {
         pes[pe] = pe;
         if (ch_links_network_link(teams->links, pe) == NULL) mapped[n_mapped++] = pe;
-        if (is_on_host(teams, pe)) on_host[n_on_host++] = pe;
+        if (ch_links_host_link(teams->links, pe) == NULL) on_host[n_on_host++] = pe;
     }
     drafts[0] = (struct ch_draft){.pes = pes, .n = n, .is_member = true};
     drafts[1] = (struct ch_draft){.pes = mapped, .n = n_mapped, .is_member = true};

@@ -82,6 +82,18 @@ static bool is_sync_mapped(const struct ch_teams *teams, const struct ch_team *t
     return team->is_in_pool && ch_heap_is_mapped(teams->heap, world);
 }
 
+/* The link by which algorithms reach a PE; null: they load and store its memory. GPUs that are
+ * all near do so. If some are not, sync memory is in the segments, so those of other hosts are
+ * reached by links, near or not. */
+static struct ch_link *remote_link(const struct ch_teams *teams, const struct ch_team *team,
+                                   uint32_t world)
+{
+    struct ch_link *link = ch_links_host_link(teams->links, world);
+
+    if (team->is_on_gpu && !team->is_in_pool) return NULL;
+    return link != NULL ? link : ch_links_network_link(teams->links, world);
+}
+
 /* Set how many PEs of the team are reached by a network, and how many of them need a local copy
  * of their sync memory: those of this host have theirs mapped, in their pools. */
 static void count_linked(const struct ch_teams *teams, const struct ch_team *team,
@@ -91,7 +103,7 @@ static void count_linked(const struct ch_teams *teams, const struct ch_team *tea
     for (uint32_t pe = 0; pe < team->n; pe++) {
         const uint32_t world = team->members[pe].world;
 
-        if (ch_links_network_link(teams->links, world) == NULL) continue;
+        if (remote_link(teams, team, world) == NULL) continue;
         ++*linked_out;
         *mirrored_out += !is_sync_mapped(teams, team, world);
     }
@@ -161,6 +173,17 @@ void ch_team_fill_boards(const struct ch_team *team)
         fill_pages(team, team->peers[pe].sync, pe);
 }
 
+/* Set the link to peer `pe`, whose sync memory is mapped. */
+static void add_link_beside(const struct ch_teams *teams, struct ch_team *team, uint32_t pe,
+                            struct ch_link *link)
+{
+    const uint32_t world = team->members[pe].world;
+
+    team->remotes[pe].link = link;
+    team->remotes[pe].sync = (ptrdiff_t)((uintptr_t)ch_heap_base_at_owner(teams->heap, world) -
+                                         (uintptr_t)ch_heap_base(teams->heap, world));
+}
+
 /* Set the link to peer `pe`, whose sync memory has its local copy at `mirror` from now on. */
 static void add_link(struct ch_team *team, uint32_t pe, struct ch_link *link, char *mirror)
 {
@@ -179,9 +202,9 @@ chorus_status ch_team_link(const struct ch_teams *teams, struct ch_team *team)
     uint32_t n_linked, n_mirrored;
     char *mirror;
 
-    team->n_nodes = count_nodes(teams, team);
     count_linked(teams, team, &n_linked, &n_mirrored);
     if (n_linked == 0) return CHORUS_OK;
+    team->n_nodes = count_nodes(teams, team);
     team->is_beside = n_mirrored == 0;
     team->remotes = calloc(team->n, sizeof(*team->remotes));
     if (team->remotes == NULL)
@@ -190,13 +213,11 @@ chorus_status ch_team_link(const struct ch_teams *teams, struct ch_team *team)
     mirror = team->mirrors;
     for (uint32_t pe = 0; pe < team->n; pe++) {
         const uint32_t world = team->members[pe].world;
-        struct ch_link *link = ch_links_network_link(teams->links, world);
+        struct ch_link *link = remote_link(teams, team, world);
 
         if (link == NULL) continue;
         if (is_sync_mapped(teams, team, world)) {
-            add_link(
-                team, pe, link,
-                ch_heap_mapped_at(teams->heap, world, team->peers[pe].sync, sync_bytes(team)));
+            add_link_beside(teams, team, pe, link);
         } else {
             add_link(team, pe, link, mirror);
             mirror += sync_bytes(team);
@@ -221,7 +242,7 @@ chorus_status ch_team_add_peer_keys(const struct ch_teams *teams, const struct c
 {
     const struct ch_member *member = &team->members[pe];
 
-    if (team->remotes == NULL || team->remotes[pe].link == NULL) return CHORUS_OK;
+    if (member->link == NULL) return CHORUS_OK;
     CH_TRY(ch_links_add_peer_key(teams->links, member->world, member->mail, shared_bytes(team),
                                  keys->mail));
     if (!is_sync_attached(team)) return CHORUS_OK;
@@ -236,9 +257,9 @@ static void drop_peer_keys(const struct ch_teams *teams, const struct ch_team *t
 {
     const uint32_t world = team->members[pe].world;
 
-    if (team->remotes[pe].link == NULL) return;
+    if (team->members[pe].link == NULL) return;
     ch_links_drop_peer_key(teams->links, world, team->members[pe].mail);
-    if (!is_sync_attached(team)) return;
+    if (!is_sync_attached(team) || team->remotes == NULL) return;
     ch_links_drop_peer_key(teams->links, world, team->peers[pe].sync + team->remotes[pe].sync);
 }
 
@@ -247,7 +268,7 @@ static void unregister_routes(const struct ch_teams *teams, struct ch_team *team
 {
     ch_links_detach(teams->links, team->mail);
     if (is_sync_attached(team)) ch_links_detach(teams->links, team->sync);
-    for (uint32_t pe = 0; team->remotes != NULL && pe < team->n; pe++)
+    for (uint32_t pe = 0; team->members != NULL && pe < team->n; pe++)
         drop_peer_keys(teams, team, pe);
     if (team->is_in_pool)
         ch_heap_pool_free(teams->heap, team->mirrors);
@@ -424,19 +445,23 @@ uint64_t ch_team_pack_offsets(const struct ch_teams *teams, const struct ch_team
 void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32_t pe,
                       uint32_t world, uint64_t place)
 {
-    const bool is_far = ch_links_network_link(teams->links, world) != NULL;
+    struct ch_link *const link = ch_links_host_link(teams->links, world);
+    const bool is_remote = remote_link(teams, team, world) != NULL;
     struct ch_heap *const heap = teams->heap;
-    char *const data = is_far || !ch_heap_is_near(heap, world)
+    char *const data = is_remote || !ch_heap_is_near(heap, world)
                            ? ch_heap_data_at_owner(heap, world)
                            : ch_heap_data_base(heap, world);
-    char *const base = is_far ? ch_heap_base_at_owner(heap, world) : ch_heap_base(heap, world);
+    char *const base =
+        link != NULL ? ch_heap_base_at_owner(heap, world) : ch_heap_base(heap, world);
     struct ch_peer *peer = &team->peers[pe];
 
     if (world == teams->me_world) team->me = pe;
-    team->members[pe] = (struct ch_member){
-        .world = world,
-        .mail = base + (uint32_t)place * PLACE_STEP,
-        .record = is_far && !team->is_on_gpu ? NULL : ch_heap_record(heap, world)};
+    team->is_across = team->is_across || link != NULL;
+    team->members[pe] =
+        (struct ch_member){.world = world,
+                           .link = link,
+                           .mail = base + (uint32_t)place * PLACE_STEP,
+                           .record = link != NULL ? NULL : ch_heap_record(heap, world)};
     team->members[pe].refusal =
         (struct ch_refusal *)(void *)(team->members[pe].mail + refusal_offset(team));
     if (team->check != NULL)
@@ -444,7 +469,7 @@ void ch_team_add_peer(const struct ch_teams *teams, struct ch_team *team, uint32
             (struct ch_check *)(void *)(team->members[pe].mail + check_offset(team));
     peer->shift = data - ch_heap_data_base(heap, teams->me_world);
     peer->sync = (team->is_in_pool ? base : data) + (place >> 32) * PLACE_STEP;
-    peer->door = ch_heap_door(heap, is_far ? teams->me_world : world);
+    peer->door = ch_heap_door(heap, link != NULL ? teams->me_world : world);
     team->is_sync_alike =
         (pe == 0 || team->is_sync_alike) && place >> 32 == sync_steps(teams, team);
 }

@@ -49,7 +49,8 @@ struct ch_last_captured {
 
 /* Further data of a team about a PE. */
 struct ch_member {
-    uint32_t world; /* its number in the job */
+    uint32_t world;       /* its number in the job */
+    struct ch_link *link; /* to its segment on another host; null: the segment is mapped */
     char *mail; /* its mailbox, always in host memory; at its own address if it has a link */
     uint64_t n_group_mails; /* number of exchanges to it, and from it, in groups that contain
                                both PEs */
@@ -83,8 +84,10 @@ struct ch_team {
     uint32_t look_near, look_far;           /* with whom look.c compares next; atomic */
     const struct ch_teams *teams;           /* that it is one of */
     bool is_ending;            /* it is being destroyed, even if a call was refused */
+    bool is_across;            /* some of its PEs are on other hosts: they have a link */
     struct ch_peer *peers;     /* [n], in the team's order */
-    struct ch_remote *remotes; /* [n], in the team's order; null: every peer is mapped */
+    struct ch_remote *remotes; /* [n], in the team's order: peers that algorithms reach by their
+                                  link; null: every peer is mapped, as are near GPUs */
     struct ch_levels *levels;  /* owned, as are the child teams; null, if on one host */
     struct ch_member *members; /* [n], in the team's order */
     char *mirrors; /* owned, as is remotes: the local copies of what this PE writes to those PEs
@@ -112,7 +115,8 @@ struct ch_team {
     bool is_beside;  /* it has remotes, and all PEs are on this host: kernels load and store the
                         sync memory of all */
     bool is_sync_alike; /* at the same offset on all its PEs */
-    uint32_t n_nodes;   /* hosts that its PEs are on; on GPUs, groups of near PEs */
+    uint32_t n_nodes;   /* hosts that its PEs are on; on GPUs, groups of near PEs; 1 if remotes is
+                           null */
     int status; /* a chorus_status: not OK once a collective failed; the team is then unusable
                  */
     uint64_t plans[CH_TEAM_PLANS]; /* cache of plans, a word each; used by the api; atomic */

@@ -43,7 +43,7 @@ bool ch_team_missing_text(const struct ch_team *team, const struct ch_doing *cal
     }
     if (first == team->me) {
         (void)snprintf(text, CH_WHERE_BYTES, "PEs that have begun the call too%s",
-                       team->remotes != NULL ? ", or are on other hosts" : "");
+                       team->is_across ? ", or are on other hosts" : "");
         return false;
     }
     if (n_missing > 1) (void)snprintf(more, sizeof(more), " and %u more", n_missing - 1);

@@ -59,10 +59,11 @@ static chorus_status gpu_open(const struct ch_link_terms *terms, struct ch_endpo
     return CHORUS_OK;
 }
 
-/* Wake the peer if it sleeps. */
+/* Wake the peer if it sleeps. The doorbell of a near peer on another host is not mapped: its
+ * sleeps last at most a millisecond. */
 static void wake_peer(const struct ch_endpoint *ep, uint32_t pe)
 {
-    ch_notify(ep->policy, ch_heap_door(ep->heap, pe));
+    if (ch_heap_is_mapped(ep->heap, pe)) ch_notify(ep->policy, ch_heap_door(ep->heap, pe));
 }
 
 /* Is this one aligned word of 4 or 8 bytes? */

@@ -316,7 +316,7 @@ bool ch_link_is_done(struct ch_link *link, uint32_t ctx)
 chorus_status ch_links_fetch(struct ch_links *links, uint32_t ctx, void *dst, const char *there,
                              size_t bytes, uint32_t pe)
 {
-    struct ch_link *link = &links->to[pe];
+    struct ch_link *link = &links->host[pe];
 
     ch_link_start_get(link, ctx, dst, there, bytes);
     return ch_network_wait(link, ctx, link->ops->is_done);
@@ -353,10 +353,19 @@ bool ch_links_need_keys(const struct ch_links *links)
     return links->network != NULL && (links->network->caps & CH_LINK_KEYS) != 0;
 }
 
+/* The link to a PE that needs the network for its segment, its objects or both; null: it does
+ * not. */
+static const struct ch_link *any_link(struct ch_links *links, uint32_t pe)
+{
+    const struct ch_link *link = ch_links_host_link(links, pe);
+
+    return link != NULL ? link : ch_links_network_link(links, pe);
+}
+
 chorus_status ch_links_add_peer_part(struct ch_links *links, uint32_t pe,
                                      const struct ch_memory_part *there, uint64_t key)
 {
-    const struct ch_link *link = ch_links_network_link(links, pe);
+    const struct ch_link *link = any_link(links, pe);
     chorus_status st;
 
     if (link == NULL || !ch_links_need_keys(links)) return CHORUS_OK;
@@ -376,7 +385,7 @@ chorus_status ch_links_add_peer_key(struct ch_links *links, uint32_t pe, const c
 
 void ch_links_drop_peer_key(struct ch_links *links, uint32_t pe, const char *there)
 {
-    const struct ch_link *link = ch_links_network_link(links, pe);
+    const struct ch_link *link = any_link(links, pe);
 
     if (link == NULL || !ch_links_need_keys(links) || link->network->ep == NULL) return;
     ch_network_lock(link->network);
@@ -389,6 +398,11 @@ void ch_links_drop_peer_key(struct ch_links *links, uint32_t pe, const char *the
 struct ch_link *ch_links_network_link(struct ch_links *links, uint32_t pe)
 {
     return links->to[pe].network != NULL ? &links->to[pe] : NULL;
+}
+
+struct ch_link *ch_links_host_link(struct ch_links *links, uint32_t pe)
+{
+    return links->host[pe].network != NULL ? &links->host[pe] : NULL;
 }
 
 const struct ch_ring *ch_links_ring(const struct ch_links *links)
@@ -444,9 +458,7 @@ const uint32_t *ch_links_hosts(const struct ch_links *links)
 
 const uint32_t *ch_links_nodes(const struct ch_links *links)
 {
-    if (links->network == NULL) return NULL;
-    return ch_heap_device(links->heap) != NULL ? ch_heap_groups(links->heap)
-                                               : ch_links_hosts(links);
+    return ch_heap_has_pool(links->heap) ? ch_heap_groups(links->heap) : ch_links_hosts(links);
 }
 
 const char *ch_links_why_not(const struct ch_links *links, uint32_t kind)
@@ -454,12 +466,30 @@ const char *ch_links_why_not(const struct ch_links *links, uint32_t kind)
     return links->network == NULL ? NULL : ch_network_why_not(links->network, kind);
 }
 
+/* Set the links to a PE. Those to PEs that are reached without the network have no operations
+ * until ch_links_map. */
+static void set_links(struct ch_links *links, uint32_t pe)
+{
+    struct ch_network *network = links->network;
+    const char *there = ch_heap_data_at_owner(links->heap, pe),
+               *here = ch_heap_data_at_owner(links->heap, links->me);
+    const bool is_near_gpu =
+        ch_heap_device(links->heap) != NULL && ch_heap_is_near(links->heap, pe);
+    struct ch_link link = {.pe = pe};
+
+    links->to[pe] = links->host[pe] = link;
+    if (network == NULL) return;
+    link = (struct ch_link){network->ops, network->ep, network, there - here, pe};
+    if (network->nodes[pe] != network->nodes[links->me]) links->host[pe] = link;
+    if (network->is_reached[pe] && !is_near_gpu) links->to[pe] = link;
+}
+
 chorus_status ch_links_open(struct ch_boot *boot, struct ch_heap *heap,
                             const struct ch_options *options, struct ch_wait_policy *policy,
                             struct ch_links **links_out)
 {
-    struct ch_links *links = calloc(1, sizeof(*links) + boot->n * sizeof(links->to[0]));
-    const struct ch_network *network;
+    struct ch_links *links =
+        calloc(1, sizeof(*links) + 2 * (size_t)boot->n * sizeof(links->to[0]));
     chorus_status status;
 
     if (links == NULL)
@@ -469,20 +499,15 @@ chorus_status ch_links_open(struct ch_boot *boot, struct ch_heap *heap,
     links->boot = boot;
     links->me = boot->me;
     links->n = boot->n;
+    links->host = links->to + boot->n;
     if (options->records_all) links->record = ch_heap_record(heap, boot->me);
     status = ch_network_open(boot, heap, options, policy, &links->network);
     if (status != CHORUS_OK) {
         free(links);
         return status;
     }
-    network = links->network;
     for (uint32_t pe = 0; pe < links->n; pe++)
-        links->to[pe] = network != NULL && network->is_reached[pe]
-                            ? (struct ch_link){network->ops, network->ep, links->network,
-                                               ch_heap_data_at_owner(heap, pe) -
-                                                   ch_heap_data_at_owner(heap, links->me),
-                                               pe}
-                            : (struct ch_link){.pe = pe};
+        set_links(links, pe);
     *links_out = links;
     return CHORUS_OK;
 }

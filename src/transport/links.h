@@ -4,10 +4,12 @@
  * program makes on them.
  *
  * Peers whose memory this PE can access are reached by `mapped` or, with a heap on GPUs, by
- * `gpu`; all others by one kind of network. A PE that waits makes progress of the network
- * itself, between its polls. A thread of the library makes progress while the PE does not call
- * the library or sleeps, and serves the control plane of the job; it sleeps while no message
- * arrives. A job whose PEs are all mapped has neither.
+ * `gpu`; all others by one kind of network. The memory of the library in the segments of other
+ * hosts is reached by the network in any case: GPUs there may be near, but hosts map nothing. A
+ * PE that waits makes progress of the network itself, between its polls. A thread of the
+ * library makes progress while the PE does not call the library or sleeps, and serves the
+ * control plane of the job; it sleeps while no message arrives. A job whose PEs are all mapped
+ * has neither.
  */
 #ifndef CH_LINKS_H
 #define CH_LINKS_H
@@ -82,7 +84,8 @@ struct ch_links {
     const struct ch_link_ops *near_ops; /* of the peers that are */
     struct ch_endpoint *near;
     uint32_t me, n;
-    struct ch_link to[]; /* [n] */
+    struct ch_link *host; /* [n], behind `to`: see ch_links_host_link */
+    struct ch_link to[];  /* [n]: to objects, and to sync memory on the data side */
 };
 
 /*
@@ -126,8 +129,12 @@ void ch_link_settle(struct ch_link *link, uint32_t ctx, uint64_t until_ns);
  * more. Requests that name them have been given to the network, or are dropped. */
 void ch_links_forget_words(struct ch_links *links, const uint64_t *words, uint32_t n);
 
-/* Returns the link to a peer that is not mapped; null: the peer is mapped. */
+/* Returns the link to the objects of a peer that is not mapped; null: the peer is mapped. */
 struct ch_link *ch_links_network_link(struct ch_links *links, uint32_t pe);
+/* Returns the link to a peer's segment, which has the memory of the library, and to its
+ * objects, if the peer is on another host; null: the segment is mapped. With a heap on hosts,
+ * it is the same link. */
+struct ch_link *ch_links_host_link(struct ch_links *links, uint32_t pe);
 /* List the mapped peers in near_out[n], for the fast paths of the program's calls. False: calls
  * must not take these paths, since the host cannot access the heap, or all accesses are
  * recorded. */

@@ -104,8 +104,8 @@ static chorus_status set_nodes(struct ch_network *network, const struct ch_boot 
     return CHORUS_OK;
 }
 
-/* Set which PEs links of the network reach: with a heap on GPUs, all that are not near, also on
- * this host. */
+/* Set which PEs links of the network reach: those of other hosts and, with a heap on GPUs,
+ * those of this host that are not near. */
 static chorus_status set_reached(struct ch_network *network)
 {
     const bool is_on_gpu = ch_heap_device(network->heap) != NULL;
@@ -114,8 +114,8 @@ static chorus_status set_reached(struct ch_network *network)
     if (network->is_reached == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", network->n);
     for (uint32_t pe = 0; pe < network->n; pe++)
-        network->is_reached[pe] = is_on_gpu ? !ch_heap_is_near(network->heap, pe)
-                                            : network->nodes[pe] != network->nodes[network->me];
+        network->is_reached[pe] = network->nodes[pe] != network->nodes[network->me] ||
+                                  (is_on_gpu && !ch_heap_is_near(network->heap, pe));
     return CHORUS_OK;
 }
 
@@ -382,13 +382,13 @@ static chorus_status open_network(struct ch_network *network, struct ch_heap *he
     return ch_progress_start(network);
 }
 
-/* Does the job need no network, as every PE loads and stores the objects of all others? The
- * same result on all PEs. */
+/* Does the job need no network, as every PE has mapped the objects and the segments of all
+ * others? The same result on all PEs. */
 static bool is_all_mapped(const struct ch_boot *boot, const struct ch_heap *heap,
                           const struct ch_kinds *kinds)
 {
     if (boot->n == 1) return true;
-    if (ch_heap_device(heap) != NULL) return !ch_heap_has_pool(heap);
+    if (ch_heap_has_pool(heap)) return false;
     return kinds->may_map && boot->nodes == NULL && !kinds->is_allowed[CH_KIND_loop];
 }
 

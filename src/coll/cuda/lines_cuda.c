@@ -65,24 +65,41 @@ static chorus_status exchange_areas(struct ch_boot *boot, const struct ch_heap *
     *can_out = *linked_out = true;
     for (uint32_t pe = 0; pe < boot->n; pe++) {
         if (!places[pe].can) *can_out = false;
-        if (*linked_out) *linked_out = is_linked(device, places[pe].bus);
+        /* Only NVLink makes GPUs of other hosts near, whose addresses name none of this host.
+         */
+        if (*linked_out && ch_boot_is_near(boot, pe))
+            *linked_out = is_linked(device, places[pe].bus);
         args->areas[pe] =
             (struct ch_lines_area *)(void *)(ch_heap_data_base(heap, pe) + places[pe].offset);
     }
     return CHORUS_OK;
 }
 
-/* Run the test, as all PEs can. If it fails here, end the tests of the other PEs, which would
- * otherwise wait for this one. */
-static chorus_status try_lines(const struct ch_heap *heap, const struct ch_lines_args *args,
-                               bool *are_whole_out)
+/* End the tests of the other PEs, which would otherwise wait for this one: by their doorbells,
+ * or, on other hosts, by the control plane. */
+static void end_tests(struct ch_boot *boot, const struct ch_heap *heap)
+{
+    bool has_far = false;
+
+    for (uint32_t pe = 0; pe < boot->n; pe++)
+        if (ch_heap_is_mapped(heap, pe))
+            ch_door_abort(ch_heap_door(heap, pe));
+        else
+            has_far = true;
+    if (has_far && boot->ops->give_up != NULL) boot->ops->give_up(boot, ch_error_message());
+}
+
+/* Run the test, as all PEs can. If it fails here, end those of the other PEs. */
+static chorus_status try_lines(struct ch_boot *boot, const struct ch_heap *heap,
+                               const struct ch_lines_args *args, bool *are_whole_out)
 {
     struct ch_lines_found found = {0, 0};
     const chorus_status status = run_test_kernel(ch_heap_device(heap), args, &found);
 
-    for (uint32_t pe = 0; status != CHORUS_OK && pe < args->n; pe++)
-        ch_door_abort(ch_heap_door(heap, pe));
-    CH_TRY(status);
+    if (status != CHORUS_OK) {
+        end_tests(boot, heap);
+        return status;
+    }
     *are_whole_out = found.torn == 0 && found.lost == 0;
     CH_LOG(INFO,
            "%u lines of %zu bytes from each of %u peers, and as many read there: %" PRIu32
@@ -119,7 +136,7 @@ static chorus_status test_lines_and_vote(struct ch_boot *boot, const struct ch_h
     chorus_status status = CHORUS_OK;
 
     CH_TRY(exchange_areas(boot, heap, area, &args, &can, &is_linked_to_all));
-    if (can) status = try_lines(heap, &args, are_whole_out);
+    if (can) status = try_lines(boot, heap, &args, are_whole_out);
     *are_whole_out = *are_whole_out && is_linked_to_all;
     return vote_on_lines(boot, status, are_whole_out);
 }
