@@ -42,6 +42,7 @@ chorus_status ch_device_find(int ordinal, uint32_t place, uint32_t n_places,
     (void)snprintf(id_out->bus, sizeof(id_out->bus), "0000:%02x:00.0",
                    fake.shares_device && (int)place == fake.bad ? 0 : place);
     memcpy(id_out->uuid, id_out->bus, strlen(id_out->bus));
+    id_out->uuid[CH_UUID_BYTES - 1] = (unsigned char)fake.host;
     id_out->memory_bytes = (uint64_t)1 << 30;
     id_out->granule_bytes = FAKE_GRANULE_BYTES;
     id_out->has_ordered_rdma = id_out->has_rdma_flush = true;
@@ -156,8 +157,9 @@ chorus_status ch_device_create(const struct ch_device *device, size_t bytes, boo
     struct ch_pass pass = {.fd = -1};
 
     CH_TRY(make(device, bytes, handle_out));
+    pass.fabric[CH_FABRIC_BYTES - 1] = (unsigned char)fake.host;
     if (by_fabric)
-        (void)snprintf((char *)pass.fabric, sizeof(pass.fabric), "/proc/%d/fd/%d",
+        (void)snprintf((char *)pass.fabric, sizeof(pass.fabric) - 1, "/proc/%d/fd/%d",
                        (int)getpid(), (int)*handle_out);
     else
         pass.fd = copy_of(*handle_out);
@@ -170,15 +172,17 @@ chorus_status ch_device_import(const struct ch_device *device, const struct ch_p
                                uint64_t *handle_out)
 {
     if (pass->fd >= 0) return keep_fd(copy_of((uint64_t)pass->fd), handle_out);
-    if (is_bad(device) && fake.takes_no_fabric)
+    if (is_bad(device) &&
+        (fake.takes_no_fabric ||
+         (fake.takes_no_foreign && pass->fabric[CH_FABRIC_BYTES - 1] != fake.host)))
         return CH_FAIL(CHORUS_ERR_SYSTEM, "taking memory: the test says no");
     return keep_fd(open((const char *)pass->fabric, O_RDWR | O_CLOEXEC), handle_out);
 }
 
 chorus_status ch_device_retain(const struct ch_device *device, void *at, size_t bytes,
-                               uint64_t *handle_out, struct ch_pass *pass_out)
+                               bool by_fabric, uint64_t *handle_out, struct ch_pass *pass_out)
 {
-    (void)device, (void)at, (void)bytes, (void)handle_out, (void)pass_out;
+    (void)device, (void)at, (void)bytes, (void)by_fabric, (void)handle_out, (void)pass_out;
     return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "taking memory: the test says no");
 }
 
@@ -281,7 +285,9 @@ chorus_status ch_device_zero(const struct ch_device *device, void *dst, size_t b
 chorus_status ch_device_register(const struct ch_device *device, void *host, size_t bytes,
                                  void **device_out)
 {
-    (void)device, (void)bytes;
+    (void)bytes;
+    if (is_bad(device) && fake.registers_nothing)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "registering: the test says no");
     count(&fake.registered, 1);
     *device_out = host;
     return CHORUS_OK;

@@ -14,17 +14,20 @@
 
 /* Of this process; forked PEs have their own. Faults hit one device, the others are well. */
 struct fake {
-    int bad;           /* the ordinal of the device with the fault; -1: none */
-    int is_absent;     /* it is not there */
-    int is_far;        /* it reaches no other */
-    int has_no_memory; /* creating fails */
-    int maps_nothing;  /* mapping fails */
-    int binds_nothing; /* binding to multicast fails */
+    int bad;               /* the ordinal of the device with the fault; -1: none */
+    int is_absent;         /* it is not there */
+    int is_far;            /* it reaches no other */
+    int has_no_memory;     /* creating fails */
+    int maps_nothing;      /* mapping fails */
+    int registers_nothing; /* giving it memory of the host fails */
+    int binds_nothing;     /* binding to multicast fails */
     int has_no_multicast;
     int has_no_dma_buf;    /* making one fails */
     int has_fabric;        /* all devices offer fabric handles */
     int has_no_fabric;     /* but for this one */
     int takes_no_fabric;   /* it makes them, and takes none of others */
+    int takes_no_foreign;  /* it takes none of other hosts */
+    int host;              /* the number of the host of this process's devices */
     int shares_device;     /* it is the first one, to two PEs */
     int is_one_model;      /* all devices have one name */
     int is_without_nvlink; /* all devices */

@@ -275,6 +275,47 @@ START_TEST(program__network_refuses_memory__may_be_tried_again)
 }
 END_TEST
 
+/* As open_heap, with each PE on a host of its own. */
+static void open_on_hosts(struct ch_boot *boot, struct ch_heap **heap_out)
+{
+    static const char *const hosts[] = {"a", "b", "c"};
+    struct ch_options options = pes_options(64 * M);
+
+    options.heap = CHORUS_HEAP_cuda;
+    options.sync_max = 4 * M;
+    options.node = hosts[boot->me];
+    EXPECT(cudaSetDevice((int)boot->me) == cudaSuccess);
+    EXPECT(ch_boot_locate(boot, &options) == CHORUS_OK);
+    EXPECT(ch_heap_open(boot, &options, heap_out) == CHORUS_OK);
+    EXPECT(!ch_heap_has_pool(*heap_out));
+}
+
+/* By fabric handles, as descriptors do not reach other hosts. */
+static void adopt_on_hosts(struct ch_boot *boot)
+{
+    struct ch_heap *heap = NULL;
+    void *object = NULL;
+    char *memory;
+
+    open_on_hosts(boot, &heap);
+    memory = map_program((int)boot->me, 6 * M);
+    EXPECT(ch_heap_adopt(heap, memory, 6 * M, &object) == CHORUS_ERR_UNSUPPORTED);
+    EXPECT(pes_message_has("was made to be shared by no fabric handle, as peers of other hosts "
+                           "need; ask cuMemCreate for CU_MEM_HANDLE_TYPE_FABRIC"));
+    cuda_fake.program_is.requestedHandleTypes = CU_MEM_HANDLE_TYPE_FABRIC;
+    EXPECT(ch_heap_adopt(heap, memory, 6 * M, &object) == CHORUS_OK);
+    expect_shared(boot, heap, object, memory, 6 * M);
+    EXPECT(cuda_fake.descriptors == 0);
+    ch_heap_close(heap);
+    expect_nothing_left();
+}
+
+START_TEST(program__memory_for_peers_of_other_hosts__needs_fabric_handles)
+{
+    pes_run_processes(PES, adopt_on_hosts);
+}
+END_TEST
+
 static void lack_attribute(struct ch_boot *boot)
 {
     if (boot->me == 1) cuda_fake.lacks = CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED;
@@ -361,6 +402,7 @@ int main(void)
     tcase_add_test(tcase, program__memory_of_the_driver__is_an_object);
     tcase_add_test(tcase, program__memory_that_cannot_be_shared__is_refused_with_the_reason);
     tcase_add_test(tcase, program__network_refuses_memory__may_be_tried_again);
+    tcase_add_test(tcase, program__memory_for_peers_of_other_hosts__needs_fabric_handles);
     tcase_add_test(tcase, handles__one_device_refuses_them__are_descriptors);
     tcase_add_test(tcase, handles__one_device_takes_none__is_told_on_all);
     tcase_add_test(tcase, map__device_without_access__is_told_on_all);

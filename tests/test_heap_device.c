@@ -176,6 +176,166 @@ START_TEST(class__pretended_hosts__are_far)
 }
 END_TEST
 
+/* --- peers of other hosts, by fabric handles --- */
+
+/* On two hosts of two PEs each. */
+static struct ch_heap *open_on_named_hosts(struct ch_boot *boot)
+{
+    struct ch_options options = options_for(CHORUS_HEAP_cuda);
+    struct ch_heap *heap = NULL;
+
+    fake.host = (int)boot->me / 2;
+    options.node = fake.host == 0 ? "a" : "b";
+    EXPECT(ch_boot_locate(boot, &options) == CHORUS_OK);
+    EXPECT(ch_heap_open(boot, &options, &heap) == CHORUS_OK);
+    EXPECT(ch_heap_class(heap, boot->me ^ 1) == CH_CLASS_near);
+    for (uint32_t pe = 0; pe < boot->n; pe++)
+        EXPECT(ch_heap_is_mapped(heap, pe) == (pe / 2 == boot->me / 2));
+    return heap;
+}
+
+static void close_named(struct ch_boot *boot, struct ch_heap *heap)
+{
+    EXPECT(fake.devices == 1 && fake.handles == 0);
+    close_all(boot, heap);
+}
+
+/* The class of both PEs of the other host, and why. */
+static void expect_others(const struct ch_boot *boot, const struct ch_heap *heap,
+                          enum ch_class class, const char *why)
+{
+    const uint32_t first = boot->me / 2 == 0 ? 2 : 0;
+
+    expect_class(heap, first, class, why);
+    expect_class(heap, first + 1, class, why);
+}
+
+/* What each PE writes to the next host's is what that finds, in memory of the start and of a
+ * growth. */
+static void reach_other_hosts(struct ch_boot *boot)
+{
+    struct ch_heap *heap = open_on_named_hosts(boot);
+    const uint32_t other = (boot->me + 2) % boot->n;
+    void *block = NULL, *sync = NULL;
+
+    expect_others(boot, heap, CH_CLASS_near, "fabric handle (multi-node NVLink)");
+    EXPECT(!ch_heap_has_pool(heap));
+    EXPECT(ch_heap_sync_alloc(heap, M, &sync) == CHORUS_OK);
+    EXPECT(ch_heap_alloc(heap, 64, 9 * M, &block) == CHORUS_OK);
+    pes_meet(boot);
+    memset(on_peer(heap, block, other), 10 + (int)boot->me, 9 * M);
+    memset(on_peer(heap, sync, other), 20 + (int)boot->me, M);
+    pes_meet(boot);
+    EXPECT(((unsigned char *)block)[9 * M - 1] == 10 + other);
+    EXPECT(((unsigned char *)sync)[0] == 20 + other);
+    EXPECT(fake.descriptors == 0);
+    close_named(boot, heap);
+}
+
+START_TEST(hosts__all_gpus_take_fabric_handles__are_near)
+{
+    fake.has_fabric = 1;
+    pes_run_processes(4, reach_other_hosts);
+}
+END_TEST
+
+static void lack_fabric(struct ch_boot *boot)
+{
+    struct ch_heap *heap;
+
+    fake.bad = boot->me == 1 ? 1 : -1;
+    heap = open_on_named_hosts(boot);
+    expect_others(boot, heap, CH_CLASS_far, "CHORUS_NODE names another host");
+    EXPECT(ch_heap_has_pool(heap) && fake.descriptors == 1);
+    close_named(boot, heap);
+}
+
+START_TEST(hosts__one_gpu_offers_no_fabric_handle__are_far)
+{
+    fake.has_fabric = 1;
+    fake.has_no_fabric = 1;
+    pes_run_processes(4, lack_fabric);
+}
+END_TEST
+
+/* PE `bad` cannot map what the PEs of the other host have, so no PE of one host is near one of
+ * the other. */
+static void refuse_foreign(struct ch_boot *boot, uint32_t bad)
+{
+    const char *const hosts = "not all PEs of the two hosts map each other's memory";
+    struct ch_heap *heap;
+
+    fake.bad = boot->me == bad ? (int)bad % 2 : -1;
+    heap = open_on_named_hosts(boot);
+    EXPECT(ch_heap_has_pool(heap) && fake.descriptors == 0);
+    if (boot->me == bad) {
+        expect_others(boot, heap, CH_CLASS_far, "taking memory: the test says no");
+    } else if (boot->me / 2 == bad / 2) {
+        expect_others(boot, heap, CH_CLASS_far, hosts);
+    } else {
+        expect_class(heap, bad, CH_CLASS_far,
+                     "the peer does not map this PE's memory: see its row");
+        expect_class(heap, bad ^ 1, CH_CLASS_far, hosts);
+    }
+    close_named(boot, heap);
+}
+
+static void refuse_foreign_on_1(struct ch_boot *boot)
+{
+    refuse_foreign(boot, 1);
+}
+
+static void refuse_foreign_on_3(struct ch_boot *boot)
+{
+    refuse_foreign(boot, 3);
+}
+
+START_TEST(hosts__one_gpu_takes_no_handle_of_another_host__are_far_with_the_reason)
+{
+    fake.has_fabric = 1;
+    fake.takes_no_foreign = 1;
+    pes_run_processes(4, refuse_foreign_on_1);
+    pes_run_processes(4, refuse_foreign_on_3);
+}
+END_TEST
+
+static void pretend_hosts(struct ch_boot *boot)
+{
+    open_on_two_hosts(boot);
+    EXPECT(fake.fabric_queries == 1 && fake.descriptors == 0);
+}
+
+/* As CHORUS_NODES says, though handles would serve. */
+START_TEST(hosts__pretended__are_not_tried)
+{
+    fake.has_fabric = 1;
+    pes_run_processes(4, pretend_hosts);
+}
+END_TEST
+
+/* A PE that fails before the trial. */
+static void fail_before_trial(struct ch_boot *boot)
+{
+    struct ch_options options = options_for(CHORUS_HEAP_cuda);
+    struct ch_heap *heap = NULL;
+
+    fake.bad = boot->me == 1 ? 1 : -1;
+    fake.host = (int)boot->me / 2;
+    options.node = fake.host == 0 ? "a" : "b";
+    EXPECT(ch_boot_locate(boot, &options) == CHORUS_OK);
+    EXPECT(ch_heap_open(boot, &options, &heap) == CHORUS_ERR_SYSTEM);
+    EXPECT(pes_message_has("heap on GPUs: PE 1: registering: the test says no"));
+    EXPECT(fake.devices == 0 && fake.handles == 0 && fake.mapped == 0 && fake.reserved == 0);
+}
+
+START_TEST(hosts__a_pe_fails_before_the_trial__is_told_on_all)
+{
+    fake.has_fabric = 1;
+    fake.registers_nothing = 1;
+    pes_run_processes(4, fail_before_trial);
+}
+END_TEST
+
 /* PE 0 of a host of PEs none of which are near each other. No job starts with such a heap. */
 struct apart {
     struct ch_boot boot;
@@ -759,6 +919,12 @@ int main(void)
     tcase_add_test(tcase, class__gpus_with_access__are_near_by_what_connects_them);
     tcase_add_test(tcase, class__pretended_hosts__are_far);
     tcase_add_test(tcase, class__no_access_on_a_host__is_beside_with_the_reason);
+    tcase_add_test(tcase, hosts__all_gpus_take_fabric_handles__are_near);
+    tcase_add_test(tcase, hosts__one_gpu_offers_no_fabric_handle__are_far);
+    tcase_add_test(tcase,
+                   hosts__one_gpu_takes_no_handle_of_another_host__are_far_with_the_reason);
+    tcase_add_test(tcase, hosts__pretended__are_not_tried);
+    tcase_add_test(tcase, hosts__a_pe_fails_before_the_trial__is_told_on_all);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
     n_failed = srunner_ntests_failed(runner);

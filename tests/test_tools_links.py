@@ -37,6 +37,18 @@ def on_two_with_gpus(pe, peer):
     return (f"pretended-{peer // 2}", "far", "staged", "staged over tcp: " + TCP, PRETENDED)
 
 
+def on_named_with_gpus(pe, peer):
+    """By fabric handles, between hosts that CHORUS_NODE names."""
+    why = "peer access \\(NVLink\\)" if pe // 2 == peer // 2 else "fabric handle \\(multi-node NVLink\\)"
+    return (f"node-{peer // 2}", "near", "cuda", "memory of its GPU", why)
+
+
+def on_named_far(pe, peer):
+    if pe // 2 == peer // 2:
+        return (f"node-{peer // 2}", *NEAR)
+    return (f"node-{peer // 2}", "far", "staged", "staged over tcp: " + TCP, "CHORUS_NODE names another host")
+
+
 def by_loop(*_):
     return ("this host", "network", "loop", "memory of this host, by a queue", "CHORUS_TRANSPORT selects a network")
 
@@ -56,6 +68,13 @@ WITH_GPUS = [
     (ON_GPUS, ["yes: cuda     near peers", "no:  tcp      no peer is on another host"], lambda *_: ("this host", *NEAR)),
     ({**ON_GPUS, "CHORUS_NODES": "2", "CHORUS_TRANSPORT": "^verbs,ofi"}, ["yes: cuda     near peers", "yes: tcp      peers of other hosts"],
      on_two_with_gpus),
+]
+# Each PE is given its host and its GPU.
+NAMED = "CHORUS_NODE=node-$((CHORUS_PE / 2)) FAKE_GPU=$CHORUS_PE"
+ON_NAMED = {**ON_GPUS, "CHORUS_TRANSPORT": "^verbs,ofi"}
+WITH_NAMED = [
+    (ON_NAMED, ["yes: cuda     near peers", "yes: tcp      peers of other hosts"], on_named_with_gpus),
+    ({**ON_NAMED, "CHORUS_FABRIC": "0"}, ["yes: cuda     near peers", "yes: tcp      peers of other hosts"], on_named_far),
 ]
 # What a job is not started with: every PE says the same.
 NO_OFI = "this library was built without libfabric|libfabric.so"
@@ -107,8 +126,8 @@ def fits(cells, pe, peer, way):
     return cells[:2] == [str(pe), str(peer)] and re.fullmatch("  ".join(way), "  ".join(cells[2:])) is not None
 
 
-def check(chorusrun, info, environment, kinds, way):
-    status, said = run(chorusrun, environment, PES, info, "links")
+def check(chorusrun, info, environment, kinds, way, each=""):
+    status, said = run(chorusrun, environment, PES, "sh", "-c", f"{each} exec {info} links")
     before, rows = rows_of(said)
     missing = [line for line in kinds if not any(re.fullmatch(line, other) for other in before)]
     wrong = [cells for cells, (pe, peer) in zip(rows, pairs_in_order(PES)) if not fits(cells, pe, peer, way(pe, peer))]
@@ -174,7 +193,9 @@ def main(chorusrun, info, with_loop, on_gpus=None):
     good += [check_refused(chorusrun, info, *case) for case in REFUSED]
     good += [check_json(chorusrun, info), check_many(chorusrun, info), check_alone(info)]
     if on_gpus is not None:
-        good += [check(chorusrun, on_gpus, *case) for case in WITH_GPUS] + [check_place(chorusrun, on_gpus)]
+        good += [check(chorusrun, on_gpus, *case) for case in WITH_GPUS]
+        good += [check(chorusrun, on_gpus, *case, NAMED) for case in WITH_NAMED]
+        good += [check_place(chorusrun, on_gpus)]
     return 0 if all(good) else 1
 
 

@@ -329,7 +329,8 @@ CHORUS_API void *chorusx_mc_ptr(chorus_team_t team, const void *addr);
  *
  * @param addr    [in,out] whole pages, which the program may write: from mmap or aligned_alloc,
  *                not on a stack. If the heap is on GPUs: memory that cuMemCreate created with a
- *                file descriptor as its handle type and that one cuMemMap mapped there.
+ *                file descriptor as its handle type, or a fabric handle if GPUs of other
+ *                hosts map it, and that one cuMemMap mapped there.
  *                Addresses may differ from PE to PE
  * @param bytes   a multiple of the page size (on GPUs, 2 MiB), the same on every PE
  * @param object  the result of chorusx_buffer_register_symmetric: the symmetric address of the

@@ -49,7 +49,7 @@
     X(TRANSPORT, USER, PUBLIC, transport, STRING, "", "transports that may be used: names separated by commas, or ^ and the names of those that may not; \"mapped\" is the memory of the same host; empty: all") \
     X(INSECURE, USER, PUBLIC, insecure, SWITCH, "0", "1: also use providers of libfabric over sockets whose memory keys can be guessed, by which anybody who reaches the host can read and write the symmetric memory") \
     X(NVLS, USER, PUBLIC, nvls, SWITCH, "0", "1: use the multicast of NVLink switches, unless NCCL_NVLS_ENABLE or a similar variable disables it") \
-    X(FABRIC, USER, PUBLIC, fabric, SWITCH, "1", "0: processes share GPU memory by file descriptors; 1: by fabric handles if all GPUs support them") \
+    X(FABRIC, USER, PUBLIC, fabric, SWITCH, "1", "0: processes share GPU memory by file descriptors; 1: by fabric handles if all GPUs support them, also between hosts (multi-node NVLink)") \
     X(P2P, USER, PUBLIC, p2p, SWITCH, "1", "0: GPUs of one host do not access each other's memory; their PEs reach each other through the memory of the host") \
     X(EARLY, USER, PUBLIC, early, SWITCH, "1", "0: no kernel is launched before the previous kernel on its stream has ended") \
     X(VERBS, USER, PUBLIC, verbs, STRING, "", "RDMA device to use, as device[:port[:GID index]]; empty: the one nearest to the cores of the PE") \

@@ -186,10 +186,10 @@ CH_MUST_CHECK chorus_status ch_device_import(const struct ch_device *device,
 void ch_device_release(const struct ch_device *device, uint64_t handle);
 
 /* Return a handle and a pass of memory that the program has mapped at [at, at + bytes), on this
- * device: ERR_UNSUPPORTED with the reason where it cannot be shared, ERR_ARG unless it is all
- * that was mapped there at once. The pass is a descriptor. */
+ * device: ERR_UNSUPPORTED with the reason where it cannot be shared in that way, ERR_ARG unless
+ * it is all that was mapped there at once. */
 CH_MUST_CHECK chorus_status ch_device_retain(const struct ch_device *device, void *at,
-                                             size_t bytes, uint64_t *handle_out,
+                                             size_t bytes, bool by_fabric, uint64_t *handle_out,
                                              struct ch_pass *pass_out);
 
 /*

@@ -121,9 +121,9 @@ chorus_status ch_device_import(const struct ch_device *device, const struct ch_p
 }
 
 chorus_status ch_device_retain(const struct ch_device *device, void *at, size_t bytes,
-                               uint64_t *handle_out, struct ch_pass *pass_out)
+                               bool by_fabric, uint64_t *handle_out, struct ch_pass *pass_out)
 {
-    (void)device, (void)at, (void)bytes, (void)handle_out, (void)pass_out;
+    (void)device, (void)at, (void)bytes, (void)by_fabric, (void)handle_out, (void)pass_out;
     return fail_without_cuda();
 }
 

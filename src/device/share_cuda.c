@@ -192,20 +192,24 @@ chorus_status ch_device_import(const struct ch_device *device, const struct ch_p
     return CHORUS_OK;
 }
 
-/* An error unless the mapping at `at` has `bytes`, and is memory of this device that
- * descriptors share; is: its properties. */
+/* An error unless the mapping at `at` has `bytes`, and is memory of this device that handles of
+ * this kind share; is: its properties. */
 static chorus_status check_mapping(const struct ch_device *d, void *at, size_t bytes,
+                                   CUmemAllocationHandleType kind,
                                    const CUmemAllocationProp *is)
 {
+    const bool by_fabric = kind == CU_MEM_HANDLE_TYPE_FABRIC;
     const CUdeviceptr address = (CUdeviceptr)(uintptr_t)at;
     CUdeviceptr base = 0;
     size_t mapped = 0;
 
-    if ((is->requestedHandleTypes & CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) == 0)
-        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                       "%p is memory that was made to be shared by no file descriptor; ask "
-                       "cuMemCreate for CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR",
-                       at);
+    if ((is->requestedHandleTypes & kind) == 0)
+        return CH_FAIL(
+            CHORUS_ERR_UNSUPPORTED,
+            "%p is memory that was made to be shared by no %s; ask cuMemCreate for "
+            "CU_MEM_HANDLE_TYPE_%s",
+            at, by_fabric ? "fabric handle, as peers of other hosts need" : "file descriptor",
+            by_fabric ? "FABRIC" : "POSIX_FILE_DESCRIPTOR");
     if (is->location.type != CU_MEM_LOCATION_TYPE_DEVICE || is->location.id != d->id.ordinal)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                        "%p is memory of another device than GPU %d (%s), where the heap is", at,
@@ -226,26 +230,27 @@ static chorus_status check_mapping(const struct ch_device *d, void *at, size_t b
 
 /* Check memory whose handle was retained, and make its pass. Needs a context. */
 static chorus_status export_retained(const struct ch_device *d, void *at, size_t bytes,
-                                     CUmemGenericAllocationHandle handle,
+                                     bool by_fabric, CUmemGenericAllocationHandle handle,
                                      struct ch_pass *pass_out)
 {
     CUmemAllocationProp is;
     CUresult result = d->driver.cuMemGetAllocationPropertiesFromHandle(&is, handle);
-    int fd = -1;
+    struct ch_pass pass = {.fd = -1};
+    void *to = by_fabric ? (void *)pass.fabric : (void *)&pass.fd;
 
     if (result != CUDA_SUCCESS)
         return ch_device_fail_driver(d, "asking about memory", bytes, result);
-    CH_TRY(check_mapping(d, at, bytes, &is));
-    result = d->driver.cuMemExportToShareableHandle(&fd, handle, kind_of(false), 0);
+    CH_TRY(check_mapping(d, at, bytes, kind_of(by_fabric), &is));
+    result = d->driver.cuMemExportToShareableHandle(to, handle, kind_of(by_fabric), 0);
     if (result != CUDA_SUCCESS)
         return ch_device_fail_driver(d, "sharing memory", bytes, result);
-    *pass_out = (struct ch_pass){.fd = fd};
+    *pass_out = pass;
     return CHORUS_OK;
 }
 
 /* As ch_device_retain. Needs a context; a failure retains nothing. */
 static chorus_status retain_handle(const struct ch_device *d, void *at, size_t bytes,
-                                   CUmemGenericAllocationHandle *handle_out,
+                                   bool by_fabric, CUmemGenericAllocationHandle *handle_out,
                                    struct ch_pass *pass_out)
 {
     chorus_status st;
@@ -256,17 +261,17 @@ static chorus_status retain_handle(const struct ch_device *d, void *at, size_t b
             "%p is no memory of cuMemCreate and cuMemMap, and no other can be mapped "
             "to peers (cudaMalloc's cannot); allocate it so, or by chorus_malloc",
             at);
-    st = export_retained(d, at, bytes, *handle_out, pass_out);
+    st = export_retained(d, at, bytes, by_fabric, *handle_out, pass_out);
     if (st != CHORUS_OK) (void)d->driver.cuMemRelease(*handle_out);
     return st;
 }
 
 chorus_status ch_device_retain(const struct ch_device *device, void *at, size_t bytes,
-                               uint64_t *handle_out, struct ch_pass *pass_out)
+                               bool by_fabric, uint64_t *handle_out, struct ch_pass *pass_out)
 {
     const int before = ch_device_enter(device);
     CUmemGenericAllocationHandle handle = 0;
-    const chorus_status st = retain_handle(device, at, bytes, &handle, pass_out);
+    const chorus_status st = retain_handle(device, at, bytes, by_fabric, &handle, pass_out);
 
     ch_device_leave(device, before);
     if (st == CHORUS_OK) *handle_out = handle;

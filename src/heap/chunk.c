@@ -322,8 +322,9 @@ chorus_status ch_data_adopt(struct ch_data *data, size_t lo, size_t hi, void *ad
     chorus_status taken = there == NULL ? grow_chunks(data) : CHORUS_OK;
 
     if (taken == CHORUS_OK)
-        taken = ch_device_retain(data->device, addr, hi - lo, &offer.handle, &offer.pass);
-    CH_TRY(map_and_release(data, &chunk, taken, &offer, false));
+        taken = ch_device_retain(data->device, addr, hi - lo, data->is_across, &offer.handle,
+                                 &offer.pass);
+    CH_TRY(map_and_release(data, &chunk, taken, &offer, data->is_across));
     if (there == NULL) there = &data->chunks[data->n_chunks++];
     *there = chunk;
     return CHORUS_OK;

@@ -112,9 +112,10 @@ static chorus_status create_local_parts(struct ch_data *data, const struct ch_de
 
 /*
  * A near peer is one whose memory this PE's GPU maps. Each PE finds out which peers it could
- * map, all PEs exchange the results, and divide the job into groups in the same way: a PE
- * joins the first group of whose PEs each can map it, and it each of them. Two PEs are near if
- * they are in one group.
+ * map: those of its host with peer access, and those of other hosts by trial.c. All PEs
+ * exchange the results, and divide the job into groups in the same way: a PE joins the first
+ * group of whose PEs each can map it, and it each of them. Two PEs are near if they are in one
+ * group.
  */
 
 /* Can this PE use fabric handles? */
@@ -132,7 +133,7 @@ static bool offers_fabric(const struct ch_data *data, const struct ch_options *o
 }
 
 /* Bytes of a row of the matrix that the PEs exchange: does this PE offer fabric handles, and,
- * behind that, can it map the memory of each PE of its host? */
+ * behind that, can it map the memory of each PE? */
 static size_t row_bytes(const struct ch_data *data)
 {
     return 1 + (size_t)data->n;
@@ -155,11 +156,25 @@ static void find_reachable(struct ch_data *data, const struct ch_options *option
 }
 
 /* Can PEs a and b map each other's memory? */
-static bool can_both_map(const struct ch_data *data, const bool *rows, uint32_t a, uint32_t b)
+static bool can_pair_map(const struct ch_data *data, const bool *rows, uint32_t a, uint32_t b)
 {
     const bool *of_a = rows + a * row_bytes(data) + 1, *of_b = rows + b * row_bytes(data) + 1;
 
     return of_a[b] && of_b[a];
+}
+
+/* May PEs a and b be in one group? Those of two hosts only if all PEs of these hosts can map
+ * each other across them: otherwise a PE could be in another group than those of its host. */
+static bool can_both_map(const struct ch_data *data, const bool *rows, uint32_t a, uint32_t b)
+{
+    const uint32_t host_a = ch_boot_node(data->boot, a), host_b = ch_boot_node(data->boot, b);
+
+    if (!can_pair_map(data, rows, a, b)) return false;
+    for (uint32_t i = 0; host_a != host_b && i < data->n; i++)
+        for (uint32_t k = 0; ch_boot_node(data->boot, i) == host_a && k < data->n; k++)
+            if (ch_boot_node(data->boot, k) == host_b && !can_pair_map(data, rows, i, k))
+                return false;
+    return true;
 }
 
 /* May PE pe join the group whose first PE is `first`? */
@@ -179,6 +194,8 @@ static void set_groups(struct ch_data *data, const bool *rows)
         while (first < pe && !may_join(data, rows, first, pe))
             first++;
         data->groups[pe] = first;
+        if (ch_boot_node(data->boot, pe) != ch_boot_node(data->boot, first))
+            data->is_across = true;
     }
 }
 
@@ -230,7 +247,8 @@ static chorus_status agree_on_groups(struct ch_data *data, const struct ch_optio
     const bool is_alone = mine == CHORUS_OK && is_one_process(data);
     bool *rows = calloc(data->n + 1, bytes), *own;
     struct ch_vote vote = {.step = "heap on GPUs", .mine = mine, .bytes = bytes};
-    chorus_status st;
+    struct ch_trial trial = {0};
+    chorus_status st = CHORUS_OK;
 
     if (rows == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the answers of %u PEs", data->n);
@@ -239,7 +257,9 @@ static chorus_status agree_on_groups(struct ch_data *data, const struct ch_optio
         own[0] = !is_alone && options->p2p && offers_fabric(data, options);
         find_reachable(data, options, peers, own + 1);
     }
-    st = ch_boot_vote(data->boot, &vote, rows);
+    if (ch_trial_is_needed(data, options)) st = ch_trial_open(data, &trial, mine, own, own + 1);
+    if (st == CHORUS_OK) st = ch_boot_vote(data->boot, &vote, rows);
+    ch_trial_close(data, &trial);
     if (st == CHORUS_OK) {
         if (!is_alone) choose_handles(data, rows);
         set_groups(data, rows);
@@ -288,7 +308,8 @@ chorus_status ch_data_open(struct ch_boot *boot, const struct ch_options *option
     data->n = boot->n;
     data->spare_fd = own.fd;
     (void)pthread_mutex_init(&data->sync_lock, NULL);
-    data->has_multicast = ch_multicast_is_possible(peers, data->n);
+    data->has_multicast =
+        boot->nodes == NULL && ch_multicast_is_possible(peers, data->n); /* by descriptors */
     compute_layout(data, options, peers);
     st = allocate_arrays(data, peers);
     if (st == CHORUS_OK) st = create_local_parts(data, &peers[data->me].device, own.door);

@@ -113,6 +113,8 @@ struct ch_data {
     struct ch_boot *boot;     /* borrowed */
     uint32_t me, n;
     bool by_fabric; /* how memory is shared with other processes: see struct ch_pass */
+    bool is_across; /* some PEs of different hosts are near each other, by fabric handles; the
+                       same on all PEs */
     int spare_fd;   /* borrowed: a descriptor for exchanges in which all PEs must send one and
                        only PE 0 has one */
     char gpu[64];   /* the name of all PEs' devices; "" if they differ */
@@ -120,8 +122,8 @@ struct ch_data {
     bool *is_here;      /* [n], owned: in this process, where its handles are valid */
     uint32_t *groups;   /* [n], owned: the group of near PEs that each is in, by its first PE */
     uint8_t *reasons;   /* [n], owned: why each PE is near, beside or far; see class.c */
-    char **refusals;    /* [n], owned as their texts: why CUDA reports no access to a PE of this
-                           host; null: it has access, or was not asked */
+    char **refusals;    /* [n], owned as their texts: why a PE cannot be mapped, as CUDA reports
+                           it; null: it can be, or CUDA was not asked */
     char **homes;       /* [n], owned: the address of each PE's segment at that PE */
     char **reserved;    /* [n], owned: address ranges */
     char **bases;       /* [n], owned: addresses at which segments begin in the ranges; null:
@@ -178,10 +180,29 @@ struct ch_data_reach {
     bool is_p2p_on;                    /* CHORUS_P2P of this PE */
     bool may_map, may_be_mapped; /* this PE the peer's memory; the peer this PE's memory */
 };
-/* Keep why CUDA reports no access to PE pe of this host, a message; then, once the groups are
+/* Keep why PE pe cannot be mapped, as CUDA reports it, a message; then, once the groups are
  * known, why the PE is near, beside or far, for ch_heap_why_class. */
 void ch_data_keep_refusal(struct ch_data *data, uint32_t pe, const char *why);
 void ch_data_keep_reason(struct ch_data *data, uint32_t pe, const struct ch_data_reach *reach);
+
+/* ---- the trial of fabric handles (trial.c) ---- */
+
+/* A piece of memory of this PE that those of other hosts try to map. */
+struct ch_trial {
+    uint64_t handle;
+    bool has_handle;
+};
+
+/* Is there a trial? The same result on all PEs: not on one host, nor if CHORUS_NODES pretends
+ * several. */
+bool ch_trial_is_needed(const struct ch_data *data, const struct ch_options *options);
+/* Create this PE's piece if it offers fabric handles, which it no longer does if that fails. If
+ * all PEs offer them, set may_map for each PE of another host. Collective, also if this PE has
+ * failed with `mine`. A vote must follow before close, as peers may still map the piece. */
+CH_MUST_CHECK chorus_status ch_trial_open(struct ch_data *data, struct ch_trial *trial,
+                                          chorus_status mine, bool *offers_io, bool *may_map);
+void ch_trial_close(const struct ch_data *data,
+                    struct ch_trial *trial); /* also after a failure */
 
 /* Back bytes [lo, hi) of every PE's symmetric part with memory, or of none. Collective;
  * ERR_NOMEM, on all PEs, names the PE whose device is full. */

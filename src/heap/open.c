@@ -140,8 +140,11 @@ static chorus_status find_devices(const struct ch_heap *heap, const struct ch_op
     place_on_machine(heap->boot, options, &place, &n_places);
     vote.mine = ch_device_find(options->device, place, n_places, &mine.device);
     CH_TRY(ch_boot_vote(heap->boot, &vote, peers));
-    for (uint32_t pe = 0; pe < heap->n; pe++)
-        peers[pe].is_here = same_process(&all[pe], &all[heap->me]);
+    for (uint32_t pe = 0; pe < heap->n; pe++) {
+        const bool is_on_machine = options->nodes != 0 || ch_boot_is_near(heap->boot, pe);
+
+        peers[pe].is_here = is_on_machine && same_process(&all[pe], &all[heap->me]);
+    }
     return CHORUS_OK;
 }
 
