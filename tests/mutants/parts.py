@@ -106,7 +106,7 @@ MUTANTS = [
            "peer->in_mark = ch_staged_change(ep, &ep->in, peer, &request, fetched);",
            "(void)ch_staged_change(ep, &ep->out, peer, &request, fetched);", STAGED, "litmus", FILLED),
     Mutant("a slot overtakes what its context sent directly", "src/transport/staged/send.c",
-           "ch_staged_put_inner(ep, out->ctx,", "ch_staged_put_inner(ep, CH_STAGED_CTX,", STAGED, "litmus", FILLED),
+           "ch_staged_put_inner(ep, out->ctx,", "ch_staged_put_inner(ep, CH_CTX_STAGED,", STAGED, "litmus", FILLED),
     Mutant("a word comes with the first chunk", "src/transport/staged/send.c",
            "if (is_last || op->head.kind", "if (is_last || op->at == 0 || op->head.kind", STAGED, "litmus", FILLED),
     Mutant("credit is given before copies have ended", "src/transport/staged/receive.c",
