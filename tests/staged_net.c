@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "staged_net.h"
 
+#include "gpu_loop.h"
 #include "late_gpu.h"
 #include "transport/staged/staged.h"
 
@@ -27,7 +28,7 @@ struct ch_endpoint {
     const char (*addresses)[CH_LINK_ADDRESS_BYTES];
     struct ch_device *device;
     uint64_t random;
-    struct ch_link_ops nested; /* loop, but for its put_signal */
+    struct ch_link_ops changed; /* loop, but for some operations */
     int depth;
 };
 
@@ -91,11 +92,14 @@ static chorus_status net_open(const struct ch_link_terms *terms, struct ch_endpo
     ep->terms.link.give_way = give_way;
     ep->terms.link.give_way_arg = ep;
     inner = ep->terms.link;
-    ep->nested = ch_link_loop;
-    ep->nested.put_signal = nested_put_signal;
-    ep->terms.inner = staged_net.is_nested      ? &ep->nested
-                      : staged_net.is_over_loop ? &ch_link_loop
-                                                : &ch_link_tcp;
+    ep->changed = ch_link_loop;
+    if (staged_net.is_nested) ep->changed.put_signal = nested_put_signal;
+    if (staged_net.is_direct) gpu_loop_change(&ep->changed);
+    gpu_loop_begin(terms->me);
+    ep->terms.inner = staged_net.is_nested || staged_net.is_direct ? &ep->changed
+                      : staged_net.is_over_loop                    ? &ch_link_loop
+                                                                   : &ch_link_tcp;
+    ep->terms.is_direct = staged_net.is_direct;
     own = ep;
     ep->options = *terms->options;
     ep->options.transport = ep->terms.inner->name;
@@ -151,14 +155,23 @@ static chorus_status net_meet(struct ch_endpoint *ep,
     return ch_staged_open(&ep->terms, &ep->staged);
 }
 
+/* A part of this PE or a peer, with its kind. */
+static struct ch_memory_part with_kind(const struct ch_endpoint *ep,
+                                       const struct ch_memory_part *part)
+{
+    struct ch_memory_part of_kind = *part;
+
+    if (staged_net.is_all_on_gpu || ch_device_is_on_gpu(ep->device, part->base))
+        of_kind.kind = CH_MEMORY_GPU;
+    return of_kind;
+}
+
 static chorus_status net_attach(struct ch_endpoint *ep, const struct ch_memory_part *part,
                                 uint64_t *key)
 {
-    struct ch_memory_part on_gpu = *part;
+    const struct ch_memory_part of_kind = with_kind(ep, part);
 
-    if (staged_net.is_all_on_gpu || ch_device_is_on_gpu(ep->device, part->base))
-        on_gpu.kind = CH_MEMORY_GPU;
-    return ch_link_staged.attach(ep->staged, &on_gpu, key);
+    return ch_link_staged.attach(ep->staged, &of_kind, key);
 }
 
 static chorus_status net_progress(struct ch_endpoint *ep, bool *moved_out)
@@ -182,7 +195,9 @@ static void net_detach(struct ch_endpoint *ep, void *base)
 static chorus_status net_add_peer_key(struct ch_endpoint *ep, uint32_t pe,
                                       const struct ch_memory_part *there, uint64_t key)
 {
-    return ch_link_staged.add_peer_key(ep->staged, pe, there, key);
+    const struct ch_memory_part of_kind = with_kind(ep, there);
+
+    return ch_link_staged.add_peer_key(ep->staged, pe, &of_kind, key);
 }
 
 static void net_drop_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there)

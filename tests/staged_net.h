@@ -16,6 +16,7 @@ struct staged_net {
     bool is_all_on_gpu; /* all memory that is attached; else that of late_gpu_alloc */
     bool is_over_loop;  /* else over tcp */
     bool is_nested; /* over loop: each put there makes progress first, as other threads may */
+    bool is_direct; /* over loop as gpu_loop.h makes it, which accesses GPU memory */
     size_t bytes;   /* of the pinned memory of a PE; 0: 512 KiB */
     uint64_t seed;  /* of what devices do when */
     bool is_locked; /* callers hold locks[PE], which is released while they wait for room */

@@ -3,6 +3,7 @@
  * The network staged over tcp and over loop, which executes puts in any order: PEs with memory
  * on GPUs, whose copies end late, and which the CPU cannot access (late_gpu.h).
  */
+#include "gpu_loop.h"
 #include "late_gpu.h"
 #include "net_pes.h"
 #include "staged_net.h"
@@ -23,7 +24,12 @@ enum { PINNED = 64 << 10, MOST = 24 << 10, PART = MOST + 64 };
 static const struct ch_link_ops *const ops = &staged_net_ops;
 
 /* A PE with an object on its GPU and one in host memory, of words and regions each. */
-enum { WORDS = 64, BYTES = WORDS * 8 + REGIONS * PUTS * PART };
+enum {
+    WORDS = 64,
+    SOURCE_BYTES = REGIONS * PUTS * PART,
+    BYTES = WORDS * 8 + SOURCE_BYTES,
+    GPU_PARTS = 3
+};
 struct side {
     struct net_pe net; /* its memory is the object in host memory */
     char *gpu, *gpu_there[NET_PES_MAX];
@@ -32,21 +38,44 @@ struct side {
     uint64_t random;
 };
 
+/* Attach memory on the GPU, which peers find at there_out: where the inner network attaches it
+ * too, in parts, some of which that may refuse. */
+static void attach_gpu(struct side *s, char *memory, size_t bytes, char *there_out[NET_PES_MAX])
+{
+    const size_t n = staged_net.is_direct ? GPU_PARTS : 1, each = bytes / n / 8 * 8;
+    char *rest[NET_PES_MAX];
+
+    for (size_t i = 0; i < n; i++) {
+        const size_t part = i + 1 < n ? each : bytes - i * each;
+        uint64_t key = 0;
+
+        net_pe_attach(&s->net, memory + i * each, part, &key);
+        EXPECT(staged_net.is_direct || key == CH_STAGED_GPU_KEY);
+        net_pe_share(&s->net, memory + i * each, part, key, i == 0 ? there_out : rest);
+    }
+}
+
+static void detach_gpu(struct side *s, char *memory, size_t bytes)
+{
+    const size_t n = staged_net.is_direct ? GPU_PARTS : 1, each = bytes / n / 8 * 8;
+
+    for (size_t i = 0; i < n; i++)
+        ops->detach(s->net.ep, memory + i * each);
+}
+
 static void side_open(struct side *s, struct ch_boot *boot)
 {
-    uint64_t key = 0;
+    char *unused[NET_PES_MAX];
 
     memset(s, 0, sizeof(*s));
     net_pe_open(&s->net, boot, ops, BYTES, 1);
     s->gpu = late_gpu_alloc(BYTES);
-    s->source = late_gpu_alloc(REGIONS * PUTS * PART);
-    s->host = calloc(1, REGIONS * PUTS * PART);
+    s->source = late_gpu_alloc(SOURCE_BYTES);
+    s->host = calloc(1, SOURCE_BYTES);
     s->random = 1 + boot->me + 31 * staged_net.seed;
-    EXPECT(ops->attach(s->net.ep, &(struct ch_memory_part){.base = s->gpu, .bytes = BYTES},
-                       &key) == CHORUS_OK);
-    EXPECT(key == CH_STAGED_GPU_KEY);
+    attach_gpu(s, s->gpu, BYTES, s->gpu_there);
+    if (staged_net.is_direct) attach_gpu(s, s->source, SOURCE_BYTES, unused);
     EXPECT(fake.urgent_streams >= 2);
-    net_pe_share(&s->net, s->gpu, BYTES, key, s->gpu_there);
     net_pe_meet(&s->net);
 }
 
@@ -62,7 +91,8 @@ static void side_end(struct side *s)
 static void side_close(struct side *s)
 {
     net_pe_meet(&s->net);
-    ops->detach(s->net.ep, s->gpu);
+    detach_gpu(s, s->gpu, BYTES);
+    if (staged_net.is_direct) detach_gpu(s, s->source, SOURCE_BYTES);
     side_end(s);
 }
 
@@ -232,6 +262,21 @@ static void run(uint32_t n, pes_main pe_main, uint64_t seed, bool is_over_loop)
     ck_assert_int_eq(late_gpu.streams, 0);
 }
 
+/* The inner network accesses those parts of GPU memory that the seed selects, the first of the
+ * object and that of the source among them; with seed 0, all. */
+static void run_direct(uint32_t n, pes_main pe_main, uint64_t seed)
+{
+    gpu_loop.transfers = 0;
+    for (uint32_t pe = 0; pe < n; pe++)
+        gpu_loop.refused[pe] = seed * (0x9e3779b97f4a7c15 + pe * 0x517cc1b727220a95) >> 20 &
+                               ~(uint64_t)(1 | 1 << GPU_PARTS);
+    staged_net.is_direct = true;
+    run(n, pe_main, seed, true);
+    staged_net.is_direct = false;
+    ck_assert_uint_ne(gpu_loop.transfers, 0);
+    ck_assert_uint_eq(gpu_loop.attached, 0);
+}
+
 START_TEST(word__seen__has_all_data_before_it)
 {
     run(2 + (uint32_t)_i % 2, litmus_main, (uint64_t)_i, false);
@@ -241,6 +286,12 @@ END_TEST
 START_TEST(word__seen_over_puts_in_any_order__has_all_data_before_it)
 {
     run(2 + (uint32_t)_i % 2, litmus_main, (uint64_t)_i, true);
+}
+END_TEST
+
+START_TEST(word__seen_over_a_network_of_gpus__has_all_data_before_it)
+{
+    run_direct(2 + (uint32_t)_i % 2, litmus_main, (uint64_t)_i);
 }
 END_TEST
 
@@ -322,6 +373,12 @@ START_TEST(quiet__of_slots__means_that_data_is_there)
 }
 END_TEST
 
+START_TEST(quiet__over_a_network_of_gpus__means_that_data_is_there)
+{
+    run_direct(2 + (uint32_t)_i % 2, quiet_main, (uint64_t)_i);
+}
+END_TEST
+
 /* ---- gets ---- */
 
 /* From and to both kinds of memory, several at once, with nothing touched around them. */
@@ -363,6 +420,12 @@ static void get_main(struct ch_boot *boot)
 START_TEST(get__of_any_memory__fetches_it)
 {
     run(2 + (uint32_t)_i % 2, get_main, (uint64_t)_i, _i % 4 == 3);
+}
+END_TEST
+
+START_TEST(get__over_a_network_of_gpus__fetches_it)
+{
+    run_direct(2 + (uint32_t)_i % 2, get_main, (uint64_t)_i);
 }
 END_TEST
 
@@ -912,6 +975,10 @@ static void add_litmus(Suite *suite)
                         SEEDS);
     tcase_add_loop_test(tcase, word__seen_with_nested_progress__has_all_data_before_it, 0,
                         SEEDS);
+    tcase_add_loop_test(tcase, word__seen_over_a_network_of_gpus__has_all_data_before_it, 0,
+                        SEEDS);
+    tcase_add_loop_test(tcase, quiet__over_a_network_of_gpus__means_that_data_is_there, 0,
+                        SEEDS);
     tcase_add_loop_test(tcase, word__in_a_slot__comes_after_direct_puts, 0, SEEDS);
     tcase_add_loop_test(tcase, quiet__of_slots__means_that_data_is_there, 0, SEEDS);
 }
@@ -923,6 +990,7 @@ static void add_others(Suite *suite)
     tcase_set_timeout(tcase, 60);
     suite_add_tcase(suite, tcase);
     tcase_add_loop_test(tcase, get__of_any_memory__fetches_it, 0, SEEDS);
+    tcase_add_loop_test(tcase, get__over_a_network_of_gpus__fetches_it, 0, SEEDS);
     tcase_add_loop_test(tcase, amo__on_any_memory__returns_the_old_value, 0, SEEDS);
     tcase_add_loop_test(tcase, threads__that_post__make_way_for_each_other, 0, 2);
     tcase_add_loop_test(tcase, abandon__before_the_answers__drops_them, 0, SEEDS);

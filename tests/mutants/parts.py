@@ -22,7 +22,7 @@ from judge import judge
 TREE, HOSTILE = "tests/test_boot_tree", "tests/test_boot_hostile"
 RECORD, CHECK = "tests/test_base_record", "tests/test_coll_check_inside"
 LENGTHS = "tests/test_coll_lengths_inside"  # without CHORUS_CHECK
-STAGED = "tests/test_transport_staged"
+STAGED, DIRECT = "tests/test_transport_staged", "tests/test_transport_direct"
 FILLED = "is_filled"  # what arrived is not what was sent
 
 
@@ -121,6 +121,33 @@ MUTANTS = [
            "return peer->done < peer->ctx_posted[", "return peer->read < peer->ctx_posted[", STAGED, "litmus", FILLED),
     Mutant("a mark precedes its copy", "src/transport/staged/stream.c",
            "return stream->marks + 1;", "return stream->marks;", STAGED, "litmus", FILLED),
+    # GPU memory that the network below accesses.
+    Mutant("memory of this GPU that is not attached is passed on", "src/transport/staged/post.c",
+           "if (is_here_gpu && !ch_staged_is_registered(&ep->parts, here, bytes)) return true;", "",
+           DIRECT, "direct", "part != "),
+    Mutant("parts of a peer that are staged are passed on", "src/transport/staged/post.c",
+           "return is_there_on_gpu(peer, there) && !ch_staged_is_registered(&peer->parts, there, bytes);", "return false;",
+           DIRECT, "direct", "part != "),
+    Mutant("only the first part is looked at", "src/transport/staged/direct.c",
+           "next = part->base + part->bytes;", "next = end;", DIRECT, "direct", "part != "),
+    Mutant("words of GPUs are passed on", "src/transport/staged/post.c",
+           "!has_slots(peer, ctx) && !is_there_on_gpu(peer, put->word))", "!has_slots(peer, ctx))",
+           DIRECT, "direct", "is_on_gpu"),
+    Mutant("peers take a refused part for an attached one", "src/transport/staged/direct.c",
+           "ch_error_forget();\n    return CH_STAGED_GPU_KEY;", "ch_error_forget();\n    return 1;", DIRECT, "direct", "keys"),
+    Mutant("a part with the key of staged memory stays attached", "src/transport/staged/direct.c",
+           "if (status != CHORUS_OK || *key_out != CH_STAGED_GPU_KEY) return status;", "if (status != CHORUS_OK || true) return status;",
+           DIRECT, "direct", "attached"),
+    Mutant("the inner network forgets no key", "src/transport/staged/memory.c",
+           "if (is_inside(part.kind, part.key) && (ep->inner_caps & CH_LINK_KEYS) != 0)\n        ep->inner->drop",
+           "if (part.kind == CH_MEMORY_HOST && (ep->inner_caps & CH_LINK_KEYS) != 0)\n        ep->inner->drop",
+           DIRECT, "direct", "known"),
+    Mutant("a word of a GPU overtakes data that goes directly", "src/transport/staged/post.c",
+           "CH_TRY(put_direct(ep, peer, ctx, put->dest, put->source, put->bytes));\n    }\n    add_op(ep, peer, ctx, &op, NULL);",
+           "add_op(ep, peer, ctx, &op, NULL);\n        return put_direct(ep, peer, ctx, put->dest, put->source, put->bytes);\n"
+           "    }\n    add_op(ep, peer, ctx, &op, NULL);", STAGED, "litmus", FILLED),
+    Mutant("what goes directly counts as done", "src/transport/staged/post.c",
+           "if (!ep->inner->is_done(ep->inner_ep, ctx, peer->pe)) return false;", "", STAGED, "litmus", FILLED),
     Mutant("two threads advance the queues", "src/transport/staged/staged.c",
            "if (ep->is_stepping) return;\n    ep->is_stepping = true;\n    for", "for", STAGED, "litmus", FILLED + "|st == CHORUS_OK"),
     Mutant("a get is over before its copy has ended", "src/transport/staged/receive.c",

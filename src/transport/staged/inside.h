@@ -16,6 +16,10 @@
  * ended. So every word is stored after the data before it; and a sender posts a word of a host
  * directly, by the inner network, only if no slot of the context is outstanding.
  *
+ * GPU memory that the inner network has attached at both ends needs no slots. The GPUs of such
+ * jobs see data before a word that the inner network stores after it. So the rules above hold
+ * for this data as for that in memory of hosts.
+ *
  * No deadlock. The receiver frees a slot whatever it has to send itself: what a peer asks for
  * is moved to a list (`answers`), whose length is that of the peer's list of requests.
  *
@@ -40,7 +44,8 @@ enum {
     CH_STAGED_ENDS = 128,    /* bytes for the words of the two streams, before the queues */
 };
 
-/* The key by which peers learn that attached memory is on a GPU. */
+/* The key by which peers learn that the inner network does not access attached memory of a GPU.
+ */
 #define CH_STAGED_GPU_KEY UINT64_MAX
 
 /* ---- memory ---- */
@@ -131,7 +136,7 @@ struct ch_staged_peer {
     uint32_t pe;
     bool has_failed;       /* nothing is sent to it or received from it */
     bool is_answering;     /* the last slot was for an answer */
-    struct ch_parts parts; /* its memory on GPUs */
+    struct ch_parts parts; /* its memory on GPUs, with the keys that it gave */
 
     struct ch_staged_words *words; /* of this PE; `there` are addresses of the peer */
     char *inbound, *mirror;
@@ -213,6 +218,17 @@ void ch_staged_detach(struct ch_endpoint *ep, void *base);
 chorus_status ch_staged_add_peer_key(struct ch_endpoint *ep, uint32_t pe,
                                      const struct ch_memory_part *there, uint64_t key);
 void ch_staged_drop_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there);
+
+/* ---- direct.c ---- */
+
+/* Attach GPU memory to the inner network; its key, or CH_STAGED_GPU_KEY if it is not attached.
+ */
+uint64_t ch_staged_register(struct ch_endpoint *ep, const struct ch_memory_part *memory);
+/* Is all of this memory in parts of GPUs that the inner network accesses? */
+bool ch_staged_is_registered(struct ch_parts *parts, const void *at, size_t bytes);
+/* Of ch_link_staged. */
+void ch_staged_describe(const struct ch_endpoint *ep, uint32_t pe,
+                        char why_out[CH_LINK_WHY_BYTES]);
 
 /* ---- stream.c ---- */
 

@@ -3,8 +3,8 @@
  * memory.c: where the queues are in the pinned memory of each PE, and the memory of PEs that
  * operations may name.
  *
- * The inner network attaches memory of hosts. Of memory on GPUs only the place is noted; the
- * key of such a part informs peers that it is on a GPU.
+ * The inner network attaches memory of hosts, and memory of GPUs if it can (direct.c). Else
+ * only the place of the latter is noted, and the key informs peers of that.
  */
 #include "transport/staged/inside.h"
 
@@ -76,24 +76,30 @@ void ch_staged_place_queues(const struct ch_endpoint *ep, struct ch_staged_peer 
 
 /* ---- memory of PEs ---- */
 
+/* Has the inner network attached a part with this key? */
+static bool is_inside(enum ch_memory_kind kind, uint64_t key)
+{
+    return kind == CH_MEMORY_HOST || key != CH_STAGED_GPU_KEY;
+}
+
 chorus_status ch_staged_attach(struct ch_endpoint *ep, const struct ch_memory_part *memory,
                                uint64_t *key_out)
 {
-    const bool is_on_gpu = memory->kind == CH_MEMORY_GPU;
-    struct ch_part part = {.base = (uintptr_t)memory->base,
-                           .bytes = memory->bytes,
-                           .kind = memory->kind,
-                           .key = CH_STAGED_GPU_KEY};
-    uint64_t key = CH_STAGED_GPU_KEY;
+    struct ch_part part = {
+        .base = (uintptr_t)memory->base, .bytes = memory->bytes, .kind = memory->kind};
     chorus_status status;
 
-    if (!is_on_gpu) CH_TRY(ep->inner->attach(ep->inner_ep, memory, &key));
-    status = key == CH_STAGED_GPU_KEY && !is_on_gpu
+    if (part.kind == CH_MEMORY_GPU)
+        part.key = ch_staged_register(ep, memory);
+    else
+        CH_TRY(ep->inner->attach(ep->inner_ep, memory, &part.key));
+    status = part.key == CH_STAGED_GPU_KEY && part.kind == CH_MEMORY_HOST
                  ? CH_FAIL(CHORUS_ERR_SYSTEM, "%s gave memory of a host the key of GPUs",
                            ep->inner->name)
                  : ch_parts_add(&ep->parts, part);
-    if (status != CHORUS_OK && !is_on_gpu) ep->inner->detach(ep->inner_ep, memory->base);
-    if (status == CHORUS_OK) *key_out = key;
+    if (status != CHORUS_OK && is_inside(part.kind, part.key))
+        ep->inner->detach(ep->inner_ep, memory->base);
+    if (status == CHORUS_OK) *key_out = part.key;
     return status;
 }
 
@@ -103,33 +109,43 @@ void ch_staged_detach(struct ch_endpoint *ep, void *base)
     struct ch_part part;
 
     if (!ch_parts_remove(&ep->parts, (uintptr_t)base, &part)) return;
-    if (part.kind != CH_MEMORY_GPU)
-        ep->inner->detach(ep->inner_ep, base);
-    else
-        ch_staged_drain(ep);
+    if (part.kind == CH_MEMORY_GPU) ch_staged_drain(ep);
+    if (is_inside(part.kind, part.key)) ep->inner->detach(ep->inner_ep, base);
+}
+
+/* Note where a peer has a part on its GPU. */
+static chorus_status note_peer_part(struct ch_staged_peer *peer,
+                                    const struct ch_memory_part *there, uint64_t key)
+{
+    return ch_parts_add(&peer->parts, (struct ch_part){.base = (uintptr_t)there->base,
+                                                       .bytes = there->bytes,
+                                                       .kind = CH_MEMORY_GPU,
+                                                       .key = key});
 }
 
 chorus_status ch_staged_add_peer_key(struct ch_endpoint *ep, uint32_t pe,
                                      const struct ch_memory_part *there, uint64_t key)
 {
-    if (ep->peers[pe] != NULL && key == CH_STAGED_GPU_KEY)
-        return ch_parts_add(&ep->peers[pe]->parts,
-                            (struct ch_part){.base = (uintptr_t)there->base,
-                                             .bytes = there->bytes,
-                                             .kind = CH_MEMORY_GPU,
-                                             .key = key});
-    if ((ep->inner_caps & CH_LINK_KEYS) == 0) return CHORUS_OK;
-    return ep->inner->add_peer_key(ep->inner_ep, pe, there, key);
+    struct ch_staged_peer *peer = ep->peers[pe];
+    chorus_status status = CHORUS_OK;
+    struct ch_part part;
+
+    if (peer != NULL && there->kind == CH_MEMORY_GPU) CH_TRY(note_peer_part(peer, there, key));
+    if (is_inside(there->kind, key) && (ep->inner_caps & CH_LINK_KEYS) != 0)
+        status = ep->inner->add_peer_key(ep->inner_ep, pe, there, key);
+    if (status != CHORUS_OK && peer != NULL)
+        (void)ch_parts_remove(&peer->parts, (uintptr_t)there->base, &part);
+    return status;
 }
 
 void ch_staged_drop_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there)
 {
-    struct ch_part part;
+    struct ch_part part = {.kind = CH_MEMORY_HOST};
 
-    if (ep->peers[pe] != NULL &&
-        ch_parts_remove(&ep->peers[pe]->parts, (uintptr_t)there, &part))
-        return;
-    if ((ep->inner_caps & CH_LINK_KEYS) != 0) ep->inner->drop_peer_key(ep->inner_ep, pe, there);
+    if (ep->peers[pe] != NULL)
+        (void)ch_parts_remove(&ep->peers[pe]->parts, (uintptr_t)there, &part);
+    if (is_inside(part.kind, part.key) && (ep->inner_caps & CH_LINK_KEYS) != 0)
+        ep->inner->drop_peer_key(ep->inner_ep, pe, there);
 }
 
 enum ch_staged_place ch_staged_place_of(struct ch_endpoint *ep, uint64_t there, uint64_t bytes)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * post.c: operations: what has memory of hosts at both ends goes to the inner network, all else
- * into slots; when operations are over, and how they are given up.
+ * post.c: operations: puts and gets between memory that the inner network accesses go there, as
+ * do words of hosts, all else into slots; when operations are over, and how they are given up.
  *
  * An object on a peer is on its GPU if it is in a part that the peer attached as such. A source
  * or destination at this PE that is in no attached part is looked up once, by CUDA.
@@ -25,6 +25,15 @@ static bool is_here_on_gpu(struct ch_endpoint *ep, const void *here)
 
     if (part != NULL) return part->kind == CH_MEMORY_GPU;
     return ch_device_is_on_gpu(ep->terms.device, here);
+}
+
+/* Does a transfer between memory at this PE, which is on its GPU or not, and at the peer need
+ * slots? */
+static bool needs_slots(struct ch_endpoint *ep, struct ch_staged_peer *peer, const void *here,
+                        bool is_here_gpu, const void *there, size_t bytes)
+{
+    if (is_here_gpu && !ch_staged_is_registered(&ep->parts, here, bytes)) return true;
+    return is_there_on_gpu(peer, there) && !ch_staged_is_registered(&peer->parts, there, bytes);
 }
 
 /* ---- adding operations ---- */
@@ -139,7 +148,7 @@ chorus_status ch_staged_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, c
         .source = src,
         .is_on_gpu = is_here_on_gpu(ep, src)};
 
-    if (!op.is_on_gpu && !is_there_on_gpu(peer, there))
+    if (!needs_slots(ep, peer, src, op.is_on_gpu, there, bytes))
         return put_direct(ep, peer, ctx, there, src, bytes);
     add_op(ep, peer, ctx, &op, NULL);
     return CHORUS_OK;
@@ -167,7 +176,8 @@ chorus_status ch_staged_put_signal(struct ch_endpoint *ep, uint32_t ctx, uint32_
                                        .word = (uintptr_t)put->word,
                                        .value = put->value}};
     const bool is_here = put->bytes != 0 && is_here_on_gpu(ep, put->source);
-    const bool has_data = is_here || (put->bytes != 0 && is_there_on_gpu(peer, put->dest));
+    const bool has_data =
+        put->bytes != 0 && needs_slots(ep, peer, put->source, is_here, put->dest, put->bytes);
 
     if (!has_data && !has_slots(peer, ctx) && !is_there_on_gpu(peer, put->word))
         return put_signal_direct(ep, peer, ctx, put);
@@ -193,7 +203,7 @@ chorus_status ch_staged_get(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, v
     const struct ch_staged_request asks = {
         .dst = dst, .bytes = bytes, .is_on_gpu = is_here_on_gpu(ep, dst)};
 
-    if (asks.is_on_gpu || is_there_on_gpu(peer, there)) {
+    if (needs_slots(ep, peer, dst, asks.is_on_gpu, there, bytes)) {
         add_op(ep, peer, ctx, &op, &asks);
     } else if (!peer->has_failed) {
         status = ep->inner->get(ep->inner_ep, ctx, pe, dst, there, bytes);

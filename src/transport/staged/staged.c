@@ -308,15 +308,6 @@ static void staged_sleep(struct ch_endpoint *ep)
     if (ep->inner->sleep != NULL) ep->inner->sleep(ep->inner_ep);
 }
 
-static void staged_describe(const struct ch_endpoint *ep, uint32_t pe,
-                            char why_out[CH_LINK_WHY_BYTES])
-{
-    char why[CH_LINK_WHY_BYTES] = "";
-
-    ep->inner->describe(ep->inner_ep, pe, why);
-    (void)snprintf(why_out, CH_LINK_WHY_BYTES, "staged over %.*s", CH_LINK_WHY_BYTES - 16, why);
-}
-
 const struct ch_link_ops ch_link_staged = {
     .name = "staged",
     .close = staged_close,
@@ -340,5 +331,5 @@ const struct ch_link_ops ch_link_staged = {
     .watch = staged_watch,
     .unwatch = staged_unwatch,
     .sleep = staged_sleep,
-    .describe = staged_describe,
+    .describe = ch_staged_describe,
 };

@@ -2,9 +2,10 @@
 /*
  * staged.h: a network over another one, for jobs whose heap is on GPUs of several hosts.
  *
- * The other network, the *inner* one, reaches only memory of hosts. Operations on such memory
- * at both ends are passed on to it. Data and words in GPU memory are carried in slots of
- * pinned memory, which both ends copy by copy engines.
+ * The other network, the *inner* one, reaches memory of hosts, and memory of GPUs where it can
+ * register that. Puts and gets between such memory at both ends are passed on to it. Other data
+ * and words in GPU memory are carried in slots of pinned memory, which both ends copy by copy
+ * engines.
  */
 #ifndef CH_STAGED_H
 #define CH_STAGED_H
@@ -31,6 +32,10 @@ struct ch_staged_terms {
     char *memory;    /* pinned; aligned to 64 bytes */
     char *on_device; /* the address of the same memory for work on the device */
     size_t bytes;    /* of that memory, equal on all PEs */
+    /* Let the inner network access GPU memory, where it attaches that: on all PEs or on none.
+     * Else why_staged is the reason, for users; borrowed; "": there is none to name. */
+    bool is_direct;
+    const char *why_staged;
     /* Vote: `mine` is the status of this PE. Give the address of this PE's memory to all PEs of
      * the job, and get those of all in all_out[n]. */
     chorus_status (*exchange)(void *arg, chorus_status mine, uint64_t memory,
@@ -50,6 +55,14 @@ struct ch_staged_layout ch_staged_layout(uint32_t n, size_t bytes);
  * closes it. It keeps the memory until then. */
 CH_MUST_CHECK chorus_status ch_staged_open(const struct ch_staged_terms *terms,
                                            struct ch_endpoint **ep_out);
+
+/* Attach GPU memory to a network with CH_LINK_GPU. The status and message of a failure say why
+ * the network, the kernel or the driver refuses; the network stays usable. */
+CH_MUST_CHECK chorus_status ch_staged_attach_gpu(const struct ch_link_ops *inner,
+                                                 struct ch_endpoint *inner_ep,
+                                                 const struct ch_device *device,
+                                                 const struct ch_memory_part *part,
+                                                 uint64_t *key_out);
 
 /* Without open: ch_staged_open is called instead. */
 extern const struct ch_link_ops ch_link_staged;
