@@ -12,6 +12,8 @@
 #include "chorus/chorusx.h"
 #include "cuda_fake.h"
 #include "cuda_far.h"
+#include "link_gpu.h"
+#include "transport/network.h"
 
 #include <dirent.h>
 #include <hwloc.h>
@@ -306,9 +308,61 @@ static void threads_run_where_they_may(hwloc_bitmap_t given)
     hwloc_bitmap_free(set);
 }
 
+/* --- networks that access GPU memory -------------------------------------------------------
+ */
+/* How they do, by FAR_WAY, and why memory is staged if they do not. */
+static const struct way {
+    const char *name;
+    CUresult dma_buf_error; /* at PE 1 */
+    uint32_t sound;         /* parts that the network attaches, the trial included */
+    bool is_unordered;      /* the GPU of PE 1 does not order writes of adapters */
+    const char *why;        /* at PE 1; at the other PE behind "PE 1: " */
+} ways[] = {
+    {"staged", CUDA_SUCCESS, UINT32_MAX, false, "tcp registers no GPU memory"},
+    {"direct", CUDA_SUCCESS, UINT32_MAX, false, ""},
+    {"growth", CUDA_SUCCESS, 1, false, ""},
+    {"no dma-buf", CUDA_ERROR_NOT_SUPPORTED, UINT32_MAX, false, "no dma-buf of 2097152 bytes"},
+    {"refused", CUDA_SUCCESS, 0, false, "adapter: the test refuses"},
+    {"unordered", CUDA_SUCCESS, UINT32_MAX, true, "GPU 0000:1"},
+};
+
+/* Prepare this PE for what the environment names. */
+static const struct way *choose_way(void)
+{
+    const char *name = getenv("FAR_WAY"), *pe = getenv("CHORUS_PE");
+    const struct way *way = &ways[0];
+
+    while (name != NULL && strcmp(way->name, name) != 0)
+        way++;
+    if (pe == NULL || strcmp(pe, "1") != 0) return way;
+    cuda_fake.dma_buf_error = way->dma_buf_error;
+    link_gpu.sound = way->sound;
+    if (way->is_unordered) cuda_fake.rdma_order = CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE;
+    return way;
+}
+
+static void the_network_is_used_so(const struct way *way)
+{
+    const struct ch_network *network = ch_context_get()->links->network;
+    const char *why = network->why_staged;
+
+    EXPECT(network->is_direct == (way->why[0] == '\0'));
+    if (network->is_direct && (chorus_my_pe() == 1 || way->sound == UINT32_MAX))
+        EXPECT(link_gpu.transfers > 0);
+    else
+        EXPECT(link_gpu.transfers == 0);
+    if (way != &ways[0] && chorus_my_pe() == 0 && !network->is_direct) {
+        EXPECT(strncmp(why, "PE 1: ", 6) == 0);
+        why += 6;
+    }
+    EXPECT(strncmp(why, way->why, strlen(way->why)) == 0 && strchr(why, ';') == NULL);
+    EXPECT((link_gpu.refused != 0) == (way->sound != UINT32_MAX && chorus_my_pe() == 1));
+}
+
 int main(int argc, char **argv)
 {
     hwloc_bitmap_t given = hwloc_bitmap_alloc();
+    const struct way *way;
     cudaStream_t stream;
 
     if (argc > 1) distance = (int)strtol(argv[1], NULL, 10);
@@ -316,6 +370,7 @@ int main(int argc, char **argv)
     read_affinity(0, given);
     cuda_fake_reset();
     cuda_fake.run_post = far_run;
+    way = choose_way();
     if (chorus_init() != CHORUS_OK) {
         (void)fprintf(stderr, "init: %s\n", chorusx_last_error());
         return EXIT_FAILURE;
@@ -331,6 +386,7 @@ int main(int argc, char **argv)
     replays_at_once(stream);
     failures_are_reported(stream);
     threads_run_where_they_may(given);
+    the_network_is_used_so(way);
     hwloc_bitmap_free(given);
     EXPECT(cuda_fake.not_loaded == 0);
     EXPECT(cudaStreamDestroy(stream) == cudaSuccess);

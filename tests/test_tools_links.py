@@ -34,7 +34,7 @@ def on_two(pe, peer):
 def on_two_with_gpus(pe, peer):
     if pe // 2 == peer // 2:
         return (f"pretended-{peer // 2}", *NEAR)
-    return (f"pretended-{peer // 2}", "far", "staged", "staged over tcp: " + TCP, PRETENDED)
+    return (f"pretended-{peer // 2}", "far", "staged", r"staged \(tcp registers no GPU memory\) over tcp: " + TCP, PRETENDED)
 
 
 def on_named_with_gpus(pe, peer):

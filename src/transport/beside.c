@@ -40,13 +40,13 @@ static void beside_close(struct ch_endpoint *ep)
     free(ep);
 }
 
-/* Words that PEs of this host store are not reported. */
+/* Words that PEs of this host store are not reported, and their GPU memory is not accessed. */
 static uint32_t beside_caps(const struct ch_endpoint *ep)
 {
     const uint32_t outer =
         ep->terms.outer != NULL ? ep->terms.outer->caps(ep->terms.outer_ep) : 0;
 
-    return outer | CH_LINK_PASSIVE;
+    return (outer & ~(uint32_t)CH_LINK_GPU) | CH_LINK_PASSIVE;
 }
 
 /* ---- memory ---- */

@@ -20,6 +20,8 @@
 
 /* ---- the network of a job, for the files of this folder ---- */
 
+enum { CH_DIRECT_WHY_BYTES = 160 }; /* of why a network does not access GPU memory */
+
 struct ch_network {
     struct ch_progress progress; /* first, so that a pointer to it is a pointer to this */
     const struct ch_link_ops *ops;
@@ -39,7 +41,11 @@ struct ch_network {
     pthread_mutex_t lock; /* held in every call of ops except open and close */
     uint32_t n_queued;    /* threads that wait for the lock; atomic */
     char why_not[CH_KIND_COUNT]
-                [256];   /* reasons of the kinds that were tried and are not used; or "" */
+                [256]; /* reasons of the kinds that were tried and are not used; or "" */
+    /* With a heap on GPUs: does the network below `staged` access their memory? Why not; or "".
+     */
+    bool is_direct;
+    char why_staged[CH_DIRECT_WHY_BYTES + 16];
     char why[256];       /* of the failure */
     char why_doubt[256]; /* failure that the network found, while the control plane may find its
                             cause */
@@ -68,6 +74,9 @@ CH_MUST_CHECK chorus_status ch_network_open(struct ch_boot *boot, struct ch_heap
  * collective. */
 void ch_network_disconnect(struct ch_network *network);
 void ch_network_close(struct ch_network *network);
+/* Set is_direct and why_staged, the former alike on all PEs. Collective over the job, before
+ * `staged` is put over the network. */
+CH_MUST_CHECK chorus_status ch_direct_agree(struct ch_network *network);
 /* The reason why a kind was tried and is not used, see ch_links_why_not. */
 const char *ch_network_why_not(const struct ch_network *network, uint32_t kind);
 

@@ -318,6 +318,8 @@ static chorus_status put_staged_over(struct ch_network *network,
         .memory = network->staging,
         .on_device = network->staging,
         .bytes = STAGING_BYTES,
+        .is_direct = network->is_direct,
+        .why_staged = network->why_staged,
         .exchange = exchange_memories,
         .exchange_arg = network};
     struct ch_endpoint *ep;
@@ -341,6 +343,7 @@ static chorus_status open_staged(struct ch_network *network, const struct ch_lin
     if (vote.mine == CHORUS_OK)
         vote.mine = ch_proxy_open(network->heap, network, &network->proxy);
     CH_TRY(ch_boot_vote(network->boot, &vote, NULL));
+    CH_TRY(ch_direct_agree(network));
     return put_staged_over(network, terms);
 }
 
@@ -368,6 +371,7 @@ static chorus_status open_network(struct ch_network *network, struct ch_heap *he
                                   .give_way = give_way,
                                   .give_way_arg = network};
 
+    if (ch_heap_has_pool(heap)) terms.gpu = ch_device_id_of(ch_heap_device(heap));
     CH_TRY(set_maps(network, heap));
     CH_TRY(name_hosts(network));
     terms.hosts = network->hosts;

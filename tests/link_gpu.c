@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "link_gpu.h"
+
+#include "transport/network.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+
+enum { KEY = 5 };
+
+struct link_gpu link_gpu;
+
+/* The table, which is tcp's but for some operations; in the place of a network of tests. */
+static struct ch_link_ops table;
+extern const struct ch_link_ops ch_link_loop __attribute__((alias("table")));
+
+/* Parts on the GPUs of this PE and of its only peer. */
+static struct ch_parts own, of_peer;
+static uint32_t n_asked;
+
+static bool is_on_gpu(struct ch_parts *parts, const void *memory)
+{
+    return ch_parts_find(parts, (uintptr_t)memory) != NULL;
+}
+
+static uint32_t caps(const struct ch_endpoint *ep)
+{
+    (void)ep;
+    return CH_LINK_GPU | CH_LINK_KEYS;
+}
+
+static chorus_status attach(struct ch_endpoint *ep, const struct ch_memory_part *part,
+                            uint64_t *key_out)
+{
+    struct ch_memory_part of_host = *part;
+
+    *key_out = KEY;
+    if (part->kind == CH_MEMORY_HOST) return ch_link_tcp.attach(ep, part, key_out);
+    if (n_asked++ >= link_gpu.sound) {
+        link_gpu.refused++;
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "adapter: the test refuses; so it says");
+    }
+    if (part->dma_buf < 0 || fcntl(part->dma_buf, F_GETFD) < 0)
+        return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "adapter: there is no dma-buf");
+    of_host.kind = CH_MEMORY_HOST;
+    CH_TRY(ch_link_tcp.attach(ep, &of_host, key_out));
+    *key_out = KEY;
+    return ch_parts_add(&own,
+                        (struct ch_part){.base = (uintptr_t)part->base, .bytes = part->bytes});
+}
+
+static void detach(struct ch_endpoint *ep, void *base)
+{
+    struct ch_part part;
+
+    (void)ch_parts_remove(&own, (uintptr_t)base, &part);
+    ch_link_tcp.detach(ep, base);
+}
+
+static chorus_status add_peer_key(struct ch_endpoint *ep, uint32_t pe,
+                                  const struct ch_memory_part *there, uint64_t key)
+{
+    (void)ep, (void)pe;
+    if (there->kind == CH_MEMORY_HOST) return CHORUS_OK;
+    if (key != KEY) abort();
+    return ch_parts_add(
+        &of_peer, (struct ch_part){.base = (uintptr_t)there->base, .bytes = there->bytes});
+}
+
+static void drop_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there)
+{
+    struct ch_part part;
+
+    (void)ep, (void)pe;
+    (void)ch_parts_remove(&of_peer, (uintptr_t)there, &part);
+}
+
+static chorus_status put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, char *there,
+                         const void *src, size_t bytes)
+{
+    if (is_on_gpu(&own, src) || is_on_gpu(&of_peer, there)) link_gpu.transfers++;
+    return ch_link_tcp.put(ep, ctx, pe, there, src, bytes);
+}
+
+static chorus_status get(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, void *dst,
+                         const char *there, size_t bytes)
+{
+    if (is_on_gpu(&own, dst) || is_on_gpu(&of_peer, there)) link_gpu.transfers++;
+    return ch_link_tcp.get(ep, ctx, pe, dst, there, bytes);
+}
+
+static chorus_status amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum ch_amo op,
+                         void *there, size_t bytes, uint64_t value, uint64_t compare,
+                         uint64_t *fetched_out)
+{
+    if (is_on_gpu(&of_peer, there)) abort();
+    return ch_link_tcp.amo(ep, ctx, pe, op, there, bytes, value, compare, fetched_out);
+}
+
+static chorus_status put_signal(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
+                                const struct ch_put_signal *post)
+{
+    if (is_on_gpu(&of_peer, post->word)) abort();
+    if (post->bytes != 0 && (is_on_gpu(&own, post->source) || is_on_gpu(&of_peer, post->dest)))
+        link_gpu.transfers++;
+    return ch_link_tcp.put_signal(ep, ctx, pe, post);
+}
+
+__attribute__((constructor)) static void fill_table(void)
+{
+    table = ch_link_tcp;
+    table.name = "adapter";
+    table.caps = caps;
+    table.attach = attach;
+    table.detach = detach;
+    table.add_peer_key = add_peer_key;
+    table.drop_peer_key = drop_peer_key;
+    table.put = put;
+    table.get = get;
+    table.amo = amo;
+    table.put_signal = put_signal;
+    link_gpu.sound = UINT32_MAX;
+}
