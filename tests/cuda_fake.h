@@ -81,6 +81,7 @@ struct cuda_fake {
     int mapping, mapping_at_once; /* threads that make or undo a mapping: now, and the most */
 
     int fabric_handles, descriptors;  /* memory was passed on by, ever */
+    int rdma_flushes;                 /* of writes of adapters, ever */
     int rdma_capable;                 /* creations of memory that adapters may access, ever */
     uintptr_t dma_buf_lo, dma_buf_hi; /* of what the last dma-buf was made */
     int loaded, not_loaded;           /* kernels; launches of one that was not loaded before */

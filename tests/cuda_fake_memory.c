@@ -278,6 +278,17 @@ static CUresult get_range_handle(void *to, CUdeviceptr at, size_t bytes,
     return CUDA_SUCCESS;
 }
 
+static CUresult flush_rdma(CUflushGPUDirectRDMAWritesTarget target,
+                           CUflushGPUDirectRDMAWritesScope scope)
+{
+    if (target != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX ||
+        scope != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES ||
+        cuda_fake.rdma_flush != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST)
+        return CUDA_ERROR_INVALID_VALUE;
+    count(&cuda_fake.rdma_flushes, 1);
+    return CUDA_SUCCESS;
+}
+
 static int is_program(const char *at)
 {
     return cuda_fake.program != NULL && at >= cuda_fake.program &&
@@ -401,6 +412,7 @@ static const struct {
     CALL(cuMemRetainAllocationHandle, retain),
     CALL(cuMemGetAllocationPropertiesFromHandle, properties),
     CALL(cuMemGetHandleForAddressRange, get_range_handle),
+    CALL(cuFlushGPUDirectRDMAWrites, flush_rdma),
     CALL(cuPointerGetAttribute, pointer_attribute),
     CALL(cuMulticastCreate, multicast_create),
     CALL(cuMulticastAddDevice, multicast_add),

@@ -45,7 +45,8 @@ chorus_status ch_device_find(int ordinal, uint32_t place, uint32_t n_places,
     id_out->uuid[CH_UUID_BYTES - 1] = (unsigned char)fake.host;
     id_out->memory_bytes = (uint64_t)1 << 30;
     id_out->granule_bytes = FAKE_GRANULE_BYTES;
-    id_out->has_ordered_rdma = id_out->has_rdma_flush = true;
+    id_out->rdma_order = CH_RDMA_ORDER_ALL;
+    id_out->has_rdma_flush = true;
     id_out->has_multicast = !fake.has_no_multicast || (int)place != fake.bad;
     return CHORUS_OK;
 }
@@ -199,6 +200,12 @@ chorus_status ch_device_dma_buf(const struct ch_device *device, const void *at, 
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no file");
     *fd_out = fd;
     *offset_out = 0;
+    return CHORUS_OK;
+}
+
+chorus_status ch_device_flush_rdma(const struct ch_device *device)
+{
+    if (fake.flush != NULL) fake.flush(device->id.ordinal);
     return CHORUS_OK;
 }
 

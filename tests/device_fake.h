@@ -22,16 +22,17 @@ struct fake {
     int registers_nothing; /* giving it memory of the host fails */
     int binds_nothing;     /* binding to multicast fails */
     int has_no_multicast;
-    int has_no_dma_buf;    /* making one fails */
-    int has_fabric;        /* all devices offer fabric handles */
-    int has_no_fabric;     /* but for this one */
-    int takes_no_fabric;   /* it makes them, and takes none of others */
-    int takes_no_foreign;  /* it takes none of other hosts */
-    int host;              /* the number of the host of this process's devices */
-    int shares_device;     /* it is the first one, to two PEs */
-    int is_one_model;      /* all devices have one name */
-    int is_without_nvlink; /* all devices */
-    size_t free_bytes;     /* of every device */
+    int has_no_dma_buf;         /* making one fails */
+    int has_fabric;             /* all devices offer fabric handles */
+    int has_no_fabric;          /* but for this one */
+    int takes_no_fabric;        /* it makes them, and takes none of others */
+    int takes_no_foreign;       /* it takes none of other hosts */
+    int host;                   /* the number of the host of this process's devices */
+    int shares_device;          /* it is the first one, to two PEs */
+    int is_one_model;           /* all devices have one name */
+    int is_without_nvlink;      /* all devices */
+    size_t free_bytes;          /* of every device */
+    void (*flush)(int ordinal); /* writes of adapters into the memory of a device; or null */
 
     /* What was made and not given back: all zero in the end. */
     int devices, reserved, handles, mapped, registered, bound;

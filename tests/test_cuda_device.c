@@ -119,16 +119,17 @@ END_TEST
 
 static const struct {
     int order, flush;
-    bool is_ordered, has_flush;
+    enum ch_rdma_order is;
+    bool has_flush;
 } orders[] = {
-    {CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE, 0, false, false},
+    {CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE, 0, CH_RDMA_ORDER_NONE, false},
     {CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE, CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST,
-     false, true},
+     CH_RDMA_ORDER_NONE, true},
     {CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE, CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_MEMOPS,
-     false, false},
+     CH_RDMA_ORDER_NONE, false},
     {CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER, CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST,
-     true, true},
-    {CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES, 0, true, false},
+     CH_RDMA_ORDER_OWNER, true},
+    {CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES, 0, CH_RDMA_ORDER_ALL, false},
 };
 
 START_TEST(find__order_of_writes__is_what_the_driver_says)
@@ -136,8 +137,18 @@ START_TEST(find__order_of_writes__is_what_the_driver_says)
     cuda_fake.rdma_order = orders[_i].order;
     cuda_fake.rdma_flush = orders[_i].flush;
     find();
-    ck_assert_int_eq(id.has_ordered_rdma, orders[_i].is_ordered);
+    ck_assert_int_eq(id.rdma_order, orders[_i].is);
     ck_assert_int_eq(id.has_rdma_flush, orders[_i].has_flush);
+}
+END_TEST
+
+START_TEST(flush__asks_the_driver_for_all_devices)
+{
+    ck_assert_int_eq(ch_device_flush_rdma(device), CHORUS_OK);
+    ck_assert_int_eq(cuda_fake.rdma_flushes, 1);
+    cuda_fake.rdma_flush = 0;
+    ck_assert_int_eq(ch_device_flush_rdma(device), CHORUS_ERR_SYSTEM);
+    expect_message("flushing writes of adapters");
 }
 END_TEST
 
@@ -156,6 +167,7 @@ int main(void)
     tcase_add_test(tcase, create__memory__is_for_adapters_where_the_device_can);
     tcase_add_loop_test(tcase, find__order_of_writes__is_what_the_driver_says, 0,
                         (int)(sizeof(orders) / sizeof(orders[0])));
+    tcase_add_test(tcase, flush__asks_the_driver_for_all_devices);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);
     failed = srunner_ntests_failed(runner);

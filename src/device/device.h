@@ -22,6 +22,10 @@
 
 enum { CH_UUID_BYTES = 16 };
 
+/* Which devices see what a network adapter has written into the memory of one, its owner, once
+ * the adapter has announced it by a later word or a completion? */
+enum ch_rdma_order { CH_RDMA_ORDER_NONE, CH_RDMA_ORDER_OWNER, CH_RDMA_ORDER_ALL };
+
 /* What a PE publishes about its device. */
 struct ch_device_id {
     int32_t ordinal; /* in the numbering of this process */
@@ -30,13 +34,10 @@ struct ch_device_id {
     unsigned char uuid[CH_UUID_BYTES]; /* identifies it among those of all hosts, also where a
                                           host has several at one PCI address (MIG) */
     uint64_t memory_bytes;
-    uint64_t granule_bytes; /* memory comes in multiples of this */
-    bool has_multicast;     /* in hardware */
-    /* For networks whose adapters write into its memory. Once the adapter has announced that
-     * data arrived, by a later word or a completion, do kernels of this device see the data? If
-     * not, the host must flush the writes before; can it? If neither holds, the data must go
-     * through host memory. */
-    bool has_ordered_rdma, has_rdma_flush;
+    uint64_t granule_bytes;        /* memory comes in multiples of this */
+    bool has_multicast;            /* in hardware */
+    enum ch_rdma_order rdma_order; /* of its memory */
+    bool has_rdma_flush; /* the host can have all devices see such writes, see below */
 };
 
 /* Do both describe the same device? */
@@ -200,6 +201,10 @@ CH_MUST_CHECK chorus_status ch_device_retain(const struct ch_device *device, voi
  */
 CH_MUST_CHECK chorus_status ch_device_dma_buf(const struct ch_device *device, const void *at,
                                               size_t bytes, int *fd_out, uint64_t *offset_out);
+
+/* Have all devices see what network adapters have written into the memory of this one: what has
+ * arrived there before this call. Only with has_rdma_flush. */
+CH_MUST_CHECK chorus_status ch_device_flush_rdma(const struct ch_device *device);
 
 /* Map all of a handle's memory, for this device to load and store. */
 CH_MUST_CHECK chorus_status ch_device_map(const struct ch_device *device, char *at,

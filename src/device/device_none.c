@@ -134,6 +134,12 @@ chorus_status ch_device_dma_buf(const struct ch_device *device, const void *at, 
     return fail_without_cuda();
 }
 
+chorus_status ch_device_flush_rdma(const struct ch_device *device)
+{
+    (void)device;
+    return fail_without_cuda();
+}
+
 void ch_device_release(const struct ch_device *device, uint64_t handle)
 {
     (void)device, (void)handle;

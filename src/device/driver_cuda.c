@@ -254,7 +254,9 @@ static void read_rdma_order(const struct ch_driver *driver, struct ch_device_id 
                   ch_driver_attribute(driver, id->ordinal,
                                       CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS);
 
-    id->has_ordered_rdma = order >= CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER;
+    id->rdma_order = order >= CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES ? CH_RDMA_ORDER_ALL
+                     : order >= CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER ? CH_RDMA_ORDER_OWNER
+                                                                         : CH_RDMA_ORDER_NONE;
     id->has_rdma_flush = (flush & CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST) != 0;
 }
 

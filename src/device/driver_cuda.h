@@ -38,6 +38,7 @@
     X(cuMemRetainAllocationHandle, 11000) \
     X(cuMemGetAllocationPropertiesFromHandle, 10020) \
     X(cuMemGetHandleForAddressRange, 11070) \
+    X(cuFlushGPUDirectRDMAWrites, 11030) \
     X(cuPointerGetAttribute, 4000) \
     X(cuMulticastCreate, 12010)       \
     X(cuMulticastAddDevice, 12010)    \

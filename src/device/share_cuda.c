@@ -315,6 +315,19 @@ chorus_status ch_device_dma_buf(const struct ch_device *device, const void *at, 
                        : "all of its pages must be mapped memory of this GPU");
 }
 
+chorus_status ch_device_flush_rdma(const struct ch_device *device)
+{
+    const int before = ch_device_enter(device);
+    const CUresult result = device->driver.cuFlushGPUDirectRDMAWrites(
+        CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX,
+        CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES);
+
+    ch_device_leave(device, before);
+    return result == CUDA_SUCCESS
+               ? CHORUS_OK
+               : ch_device_fail_driver(device, "flushing writes of adapters", 0, result);
+}
+
 void ch_device_release(const struct ch_device *device, uint64_t handle)
 {
     const int before = ch_device_enter(device);

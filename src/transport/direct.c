@@ -40,7 +40,7 @@ static chorus_status check_access(const struct ch_network *network)
     if ((network->caps & CH_LINK_GPU) == 0)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED, "%s registers no GPU memory",
                        network->ops->name);
-    if (!gpu->has_ordered_rdma)
+    if (gpu->rdma_order == CH_RDMA_ORDER_NONE)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                        "GPU %s does not order what adapters write into its memory", gpu->bus);
     return try_attach(network);
