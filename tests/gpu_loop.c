@@ -2,10 +2,13 @@
 #include "gpu_loop.h"
 
 #include "heap_pes.h"
+#include "base/exec_host.h"
 #include "late_gpu.h"
 #include "transport/network.h"
 
 #include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { KEY = 77, PEERS = GPU_LOOP_PES };
@@ -103,16 +106,77 @@ static char *reach(struct ch_parts *parts, const void *memory, size_t bytes)
     return late_gpu_view(memory);
 }
 
+/* ---- data that GPUs do not see before they flush ---- */
+
+struct unseen {
+    uint64_t has_arrived; /* at the PE */
+    uint32_t pe;
+    char *dst, *data;
+    size_t bytes;
+    struct unseen *next;
+};
+
+static struct unseen *first, **last = &first; /* in the order of posting */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Show the data at *at, and remove it from the list. */
+static void show(struct unseen **at)
+{
+    struct unseen *unseen = *at;
+
+    ch_put_bytes(unseen->dst, unseen->data, unseen->bytes);
+    *at = unseen->next;
+    if (last == &unseen->next) last = at;
+    free(unseen->data);
+    free(unseen);
+}
+
+void gpu_loop_flush(int ordinal)
+{
+    (void)__atomic_add_fetch(&gpu_loop.flushes, 1, __ATOMIC_RELAXED);
+    (void)pthread_mutex_lock(&lock);
+    for (struct unseen **at = &first; *at != NULL;)
+        if ((int)(*at)->pe == ordinal &&
+            __atomic_load_n(&(*at)->has_arrived, __ATOMIC_ACQUIRE) != 0)
+            show(at);
+        else
+            at = &(*at)->next;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+/* Put the data, and, after it, a word that says that it has arrived. */
+static chorus_status put_unseen(struct ch_endpoint *ep, uint32_t ctx, uint32_t peer, char *dst,
+                                const void *src, size_t bytes)
+{
+    struct unseen *unseen = calloc(1, sizeof(*unseen));
+
+    *unseen = (struct unseen){.pe = peer, .dst = dst, .data = malloc(bytes), .bytes = bytes};
+    (void)pthread_mutex_lock(&lock);
+    *last = unseen;
+    last = &unseen->next;
+    (void)pthread_mutex_unlock(&lock);
+    CH_TRY(ch_link_loop.put(ep, ctx, peer, unseen->data, src, bytes));
+    return ch_link_loop.amo(ep, ctx, peer, CH_AMO_SET, &unseen->has_arrived,
+                            sizeof(unseen->has_arrived), 1, 0, NULL);
+}
+
+/* ---- operations ---- */
+
 static chorus_status put(struct ch_endpoint *ep, uint32_t ctx, uint32_t peer, char *there,
                          const void *src, size_t bytes)
 {
-    return ch_link_loop.put(ep, ctx, peer, reach(&pe.of_peers[peer], there, bytes),
-                            reach(&pe.own, src, bytes), bytes);
+    const char *const from = reach(&pe.own, src, bytes);
+    char *const to = reach(&pe.of_peers[peer], there, bytes);
+
+    if (gpu_loop.flush != CH_STAGED_NO_FLUSH && is_on_gpu(there))
+        return put_unseen(ep, ctx, peer, to, from, bytes);
+    return ch_link_loop.put(ep, ctx, peer, to, from, bytes);
 }
 
 static chorus_status get(struct ch_endpoint *ep, uint32_t ctx, uint32_t peer, void *dst,
                          const char *there, size_t bytes)
 {
+    EXPECT(gpu_loop.flush != CH_STAGED_FLUSH_WORDS || !is_on_gpu(dst));
     return ch_link_loop.get(ep, ctx, peer, reach(&pe.own, dst, bytes),
                             reach(&pe.of_peers[peer], there, bytes), bytes);
 }

@@ -100,6 +100,7 @@ static chorus_status net_open(const struct ch_link_terms *terms, struct ch_endpo
                       : staged_net.is_over_loop                    ? &ch_link_loop
                                                                    : &ch_link_tcp;
     ep->terms.is_direct = staged_net.is_direct;
+    ep->terms.flush = gpu_loop.flush;
     own = ep;
     ep->options = *terms->options;
     ep->options.transport = ep->terms.inner->name;

@@ -146,6 +146,55 @@ START_TEST(transfer__between_attached_parts__takes_no_slots)
 }
 END_TEST
 
+/* ---- GPUs that must flush ---- */
+
+/* A quiet after puts to the GPU of PE 1 takes an empty slot, for the flush. */
+static void flush_main(struct ch_boot *boot)
+{
+    const bool is_before_words = gpu_loop.flush == CH_STAGED_FLUSH_WORDS;
+    struct side s;
+
+    side_open(&s, boot);
+    net_fill(late_gpu_view(s.gpu), BYTES, 3 + s.net.me);
+    net_pe_meet(&s.net);
+    if (s.net.me == 0) {
+        char *const there = s.gpu_there[1], *const host_there = s.net.there[1];
+        struct ch_put_signal signal = {.dest = there + FEW,
+                                       .source = s.gpu,
+                                       .bytes = FEW,
+                                       .op = CH_AMO_SET,
+                                       .word = (uint64_t *)(void *)host_there,
+                                       .value = 1};
+
+        put(&s, there, s.gpu, FEW);
+        EXPECT(slots_of(&s) == 1 && s.peer->out[0].bytes == CH_STAGED_HEAD);
+        EXPECT(slots_of(&s) == 0); /* another quiet */
+        put(&s, host_there + 8, s.gpu, FEW);
+        EXPECT(slots_of(&s) == 0);
+        get(&s, s.gpu + FEW, there + 2 * FEW, FEW);
+        EXPECT((slots_of(&s) != 0) == is_before_words);
+        EXPECT(net_is_filled(late_gpu_view(s.gpu), FEW, 3));
+        (void)ops->put_signal(s.net.ep, CTX, 1, &signal);
+        EXPECT(s.peer->is_unflushed[CTX] == !is_before_words); /* the word is in a slot */
+        EXPECT(slots_of(&s) == 1);
+    }
+    net_pe_meet(&s.net);
+    if (s.net.me == 1) {
+        EXPECT(net_is_filled(late_gpu_view(s.gpu), FEW, 3));
+        EXPECT(net_is_filled(late_gpu_view(s.gpu + FEW), FEW, 3));
+    }
+    side_close(&s);
+}
+
+START_TEST(quiet__of_a_gpu_that_must_flush__takes_a_slot)
+{
+    gpu_loop.flush = _i == 0 ? CH_STAGED_FLUSH_QUIET : CH_STAGED_FLUSH_WORDS;
+    fake.flush = gpu_loop_flush;
+    run(flush_main);
+    ck_assert_uint_eq(gpu_loop.flushes, 2);
+}
+END_TEST
+
 /* ---- refusals ---- */
 
 /* The first part of PE 1 is refused: what touches it is staged, also from PE 1 to PE 0. */
@@ -315,6 +364,7 @@ int main(void)
 
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, transfer__between_attached_parts__takes_no_slots);
+    tcase_add_loop_test(tcase, quiet__of_a_gpu_that_must_flush__takes_a_slot, 0, 2);
     tcase_add_test(tcase, part__refused_on_one_pe__is_staged);
     tcase_add_test(tcase, transfer__that_ends_in_a_refused_part__is_staged);
     tcase_add_loop_test(tcase, parts__all_refused__are_staged, 0, 2);

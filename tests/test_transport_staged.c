@@ -271,10 +271,12 @@ static void run_direct(uint32_t n, pes_main pe_main, uint64_t seed)
         gpu_loop.refused[pe] = seed * (0x9e3779b97f4a7c15 + pe * 0x517cc1b727220a95) >> 20 &
                                ~(uint64_t)(1 | 1 << GPU_PARTS);
     staged_net.is_direct = true;
+    fake.flush = gpu_loop_flush;
     run(n, pe_main, seed, true);
     staged_net.is_direct = false;
     ck_assert_uint_ne(gpu_loop.transfers, 0);
     ck_assert_uint_eq(gpu_loop.attached, 0);
+    ck_assert((gpu_loop.flushes != 0) == (gpu_loop.flush != CH_STAGED_NO_FLUSH));
 }
 
 START_TEST(word__seen__has_all_data_before_it)
@@ -291,6 +293,14 @@ END_TEST
 
 START_TEST(word__seen_over_a_network_of_gpus__has_all_data_before_it)
 {
+    run_direct(2 + (uint32_t)_i % 2, litmus_main, (uint64_t)_i);
+}
+END_TEST
+
+/* GPUs see data only after a flush. */
+START_TEST(word__seen_by_a_gpu_that_must_flush__has_all_data_before_it)
+{
+    gpu_loop.flush = CH_STAGED_FLUSH_WORDS;
     run_direct(2 + (uint32_t)_i % 2, litmus_main, (uint64_t)_i);
 }
 END_TEST
@@ -376,6 +386,13 @@ END_TEST
 START_TEST(quiet__over_a_network_of_gpus__means_that_data_is_there)
 {
     run_direct(2 + (uint32_t)_i % 2, quiet_main, (uint64_t)_i);
+}
+END_TEST
+
+START_TEST(quiet__of_gpus_that_must_flush__means_that_data_is_there)
+{
+    gpu_loop.flush = _i % 2 == 0 ? CH_STAGED_FLUSH_QUIET : CH_STAGED_FLUSH_WORDS;
+    run_direct(2 + (uint32_t)_i / 2 % 2, quiet_main, (uint64_t)_i);
 }
 END_TEST
 
@@ -978,6 +995,10 @@ static void add_litmus(Suite *suite)
     tcase_add_loop_test(tcase, word__seen_over_a_network_of_gpus__has_all_data_before_it, 0,
                         SEEDS);
     tcase_add_loop_test(tcase, quiet__over_a_network_of_gpus__means_that_data_is_there, 0,
+                        SEEDS);
+    tcase_add_loop_test(tcase, word__seen_by_a_gpu_that_must_flush__has_all_data_before_it, 0,
+                        SEEDS);
+    tcase_add_loop_test(tcase, quiet__of_gpus_that_must_flush__means_that_data_is_there, 0,
                         SEEDS);
     tcase_add_loop_test(tcase, word__in_a_slot__comes_after_direct_puts, 0, SEEDS);
     tcase_add_loop_test(tcase, quiet__of_slots__means_that_data_is_there, 0, SEEDS);

@@ -79,6 +79,34 @@ bool ch_staged_is_registered(struct ch_parts *parts, const void *at, size_t byte
     return true;
 }
 
+/* ---- flushes ---- */
+
+void ch_staged_note_put(struct ch_endpoint *ep, struct ch_staged_peer *peer, uint32_t ctx,
+                        const void *there)
+{
+    if (ep->terms.flush != CH_STAGED_NO_FLUSH &&
+        ch_parts_find(&peer->parts, (uintptr_t)there) != NULL)
+        peer->is_unflushed[ctx] = true;
+}
+
+bool ch_staged_take_unflushed(struct ch_staged_peer *peer, uint32_t ctx)
+{
+    bool is_unflushed;
+
+    if (ctx >= CH_STAGED_CTXS) return false;
+    is_unflushed = peer->is_unflushed[ctx];
+    peer->is_unflushed[ctx] = false;
+    return is_unflushed;
+}
+
+bool ch_staged_flush(struct ch_endpoint *ep, struct ch_staged_peer *peer)
+{
+    const chorus_status status = ch_device_flush_rdma(ep->terms.device);
+
+    if (status != CHORUS_OK) ch_staged_fail_device(ep, peer, status);
+    return status == CHORUS_OK;
+}
+
 /* ---- for users ---- */
 
 void ch_staged_describe(const struct ch_endpoint *ep, uint32_t pe,

@@ -16,9 +16,10 @@
  * ended. So every word is stored after the data before it; and a sender posts a word of a host
  * directly, by the inner network, only if no slot of the context is outstanding.
  *
- * GPU memory that the inner network has attached at both ends needs no slots. The GPUs of such
- * jobs see data before a word that the inner network stores after it. So the rules above hold
- * for this data as for that in memory of hosts.
+ * GPU memory that the inner network has attached at both ends needs no slots, and the rules
+ * above hold for this data as for that in memory of hosts. Where GPUs may see it later than
+ * words that follow it, the next slot of the context asks the receiver to flush it before it
+ * begins the slot; a quiet sends an empty slot if there is none (enum ch_staged_flush).
  *
  * No deadlock. The receiver frees a slot whatever it has to send itself: what a peer asks for
  * is moved to a list (`answers`), whose length is that of the peer's list of requests.
@@ -74,7 +75,8 @@ struct ch_staged_head {
     uint64_t bytes;          /* of data */
     uint64_t word;           /* the receiver's address */
     uint64_t value, compare; /* operands; of a reply: the old value */
-    uint64_t unused[2];
+    uint64_t flushes;        /* the receiver flushes data of the inner network first */
+    uint64_t unused;
 };
 _Static_assert(sizeof(struct ch_staged_head) == CH_STAGED_HEAD, "the size of a head");
 
@@ -156,6 +158,8 @@ struct ch_staged_peer {
     uint64_t ctx_source[CH_STAGED_CTXS];  /* and of its last one with a source */
     uint64_t direct[CH_STAGED_CTXS];      /* of each: operations that the inner network took */
     uint64_t direct_done[CH_STAGED_CTXS]; /* and how many of these are known to be done */
+    bool is_unflushed[CH_STAGED_CTXS];    /* the inner network has taken puts to the peer's GPU
+                                             since the last slot that flushes */
     struct ch_staged_request requests[CH_STAGED_REQUESTS];
     uint32_t tags;
 
@@ -226,6 +230,19 @@ void ch_staged_drop_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *th
 uint64_t ch_staged_register(struct ch_endpoint *ep, const struct ch_memory_part *memory);
 /* Is all of this memory in parts of GPUs that the inner network accesses? */
 bool ch_staged_is_registered(struct ch_parts *parts, const void *at, size_t bytes);
+/* Is a put of the context to the peer's GPU noted, if it needs a flush? Not for contexts that
+ * share counters. */
+static inline bool ch_staged_notes_flush(const struct ch_endpoint *ep, uint32_t ctx)
+{
+    return ep->terms.flush == CH_STAGED_NO_FLUSH || ctx < CH_STAGED_CTXS;
+}
+/* The inner network has taken a put of the context: note if it needs a flush. */
+void ch_staged_note_put(struct ch_endpoint *ep, struct ch_staged_peer *peer, uint32_t ctx,
+                        const void *there);
+/* Must the next slot of the context flush? It does then. */
+bool ch_staged_take_unflushed(struct ch_staged_peer *peer, uint32_t ctx);
+/* Flush what the inner network has stored in the memory of this PE's GPU. False: it failed. */
+bool ch_staged_flush(struct ch_endpoint *ep, struct ch_staged_peer *peer);
 /* Of ch_link_staged. */
 void ch_staged_describe(const struct ch_endpoint *ep, uint32_t pe,
                         char why_out[CH_LINK_WHY_BYTES]);

@@ -30,10 +30,21 @@ static bool is_here_on_gpu(struct ch_endpoint *ep, const void *here)
 /* Does a transfer between memory at this PE, which is on its GPU or not, and at the peer need
  * slots? */
 static bool needs_slots(struct ch_endpoint *ep, struct ch_staged_peer *peer, const void *here,
-                        bool is_here_gpu, const void *there, size_t bytes)
+                        bool is_here_gpu, const struct ch_staged_head *head)
 {
-    if (is_here_gpu && !ch_staged_is_registered(&ep->parts, here, bytes)) return true;
-    return is_there_on_gpu(peer, there) && !ch_staged_is_registered(&peer->parts, there, bytes);
+    const void *there = (const void *)(uintptr_t)head->there;
+
+    if (is_here_gpu && !ch_staged_is_registered(&ep->parts, here, head->bytes)) return true;
+    return is_there_on_gpu(peer, there) &&
+           !ch_staged_is_registered(&peer->parts, there, head->bytes);
+}
+
+static bool put_needs_slots(struct ch_endpoint *ep, struct ch_staged_peer *peer, uint32_t ctx,
+                            const struct ch_staged_op *op)
+{
+    if (needs_slots(ep, peer, op->source, op->is_on_gpu, &op->head)) return true;
+    return !ch_staged_notes_flush(ep, ctx) &&
+           is_there_on_gpu(peer, (const void *)(uintptr_t)op->head.there);
 }
 
 /* ---- adding operations ---- */
@@ -101,6 +112,7 @@ static void add_op(struct ch_endpoint *ep, struct ch_staged_peer *peer, uint32_t
         op->head.tag = request->tag;
     }
     op->ctx = ctx;
+    op->head.flushes = ch_staged_take_unflushed(peer, ctx);
     op->serial = ++peer->serial;
     peer->ctx_posted[count] = op->serial;
     if (op->source != NULL) peer->ctx_source[count] = op->serial;
@@ -126,6 +138,17 @@ static bool has_slots(const struct ch_staged_peer *peer, uint32_t ctx)
     return peer->done < peer->ctx_posted[ch_link_counter_of(ctx, CH_STAGED_CTXS)];
 }
 
+/* Does a word of the context need a slot, which the data before it, at `data` or (null) none,
+ * does not? */
+static bool word_needs_slot(struct ch_endpoint *ep, struct ch_staged_peer *peer, uint32_t ctx,
+                            const void *word, const void *data)
+{
+    if (has_slots(peer, ctx) || is_there_on_gpu(peer, word)) return true;
+    if (ep->terms.flush != CH_STAGED_FLUSH_WORDS) return false;
+    return (ctx < CH_STAGED_CTXS && peer->is_unflushed[ctx]) ||
+           (data != NULL && is_there_on_gpu(peer, data));
+}
+
 /* ---- operations; those on a link that has failed do nothing ---- */
 
 static chorus_status put_direct(struct ch_endpoint *ep, struct ch_staged_peer *peer,
@@ -136,6 +159,7 @@ static chorus_status put_direct(struct ch_endpoint *ep, struct ch_staged_peer *p
     if (peer->has_failed) return CHORUS_OK;
     status = ep->inner->put(ep->inner_ep, ctx, peer->pe, there, src, bytes);
     note_direct(peer, ctx);
+    ch_staged_note_put(ep, peer, ctx, there);
     return status;
 }
 
@@ -148,7 +172,7 @@ chorus_status ch_staged_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, c
         .source = src,
         .is_on_gpu = is_here_on_gpu(ep, src)};
 
-    if (!needs_slots(ep, peer, src, op.is_on_gpu, there, bytes))
+    if (!put_needs_slots(ep, peer, ctx, &op))
         return put_direct(ep, peer, ctx, there, src, bytes);
     add_op(ep, peer, ctx, &op, NULL);
     return CHORUS_OK;
@@ -162,6 +186,7 @@ static chorus_status put_signal_direct(struct ch_endpoint *ep, struct ch_staged_
     if (peer->has_failed) return CHORUS_OK;
     status = ch_staged_put_inner(ep, ctx, peer->pe, put);
     note_direct(peer, ctx);
+    if (put->bytes != 0) ch_staged_note_put(ep, peer, ctx, put->dest);
     return status;
 }
 
@@ -175,20 +200,21 @@ chorus_status ch_staged_put_signal(struct ch_endpoint *ep, uint32_t ctx, uint32_
                                        .width = sizeof(*put->word),
                                        .word = (uintptr_t)put->word,
                                        .value = put->value}};
-    const bool is_here = put->bytes != 0 && is_here_on_gpu(ep, put->source);
-    const bool has_data =
-        put->bytes != 0 && needs_slots(ep, peer, put->source, is_here, put->dest, put->bytes);
+    struct ch_staged_op with_data = op;
 
-    if (!has_data && !has_slots(peer, ctx) && !is_there_on_gpu(peer, put->word))
-        return put_signal_direct(ep, peer, ctx, put);
-    if (has_data) {
-        op.head.there = (uintptr_t)put->dest;
-        op.head.bytes = put->bytes;
-        op.source = put->source;
-        op.is_on_gpu = is_here;
-    } else if (put->bytes != 0) {
-        CH_TRY(put_direct(ep, peer, ctx, put->dest, put->source, put->bytes));
+    if (put->bytes != 0) {
+        with_data.head.there = (uintptr_t)put->dest;
+        with_data.head.bytes = put->bytes;
+        with_data.source = put->source;
+        with_data.is_on_gpu = is_here_on_gpu(ep, put->source);
+        if (put_needs_slots(ep, peer, ctx, &with_data)) {
+            add_op(ep, peer, ctx, &with_data, NULL);
+            return CHORUS_OK;
+        }
     }
+    if (!word_needs_slot(ep, peer, ctx, put->word, put->bytes != 0 ? put->dest : NULL))
+        return put_signal_direct(ep, peer, ctx, put);
+    if (put->bytes != 0) CH_TRY(put_direct(ep, peer, ctx, put->dest, put->source, put->bytes));
     add_op(ep, peer, ctx, &op, NULL);
     return CHORUS_OK;
 }
@@ -203,7 +229,8 @@ chorus_status ch_staged_get(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, v
     const struct ch_staged_request asks = {
         .dst = dst, .bytes = bytes, .is_on_gpu = is_here_on_gpu(ep, dst)};
 
-    if (needs_slots(ep, peer, dst, asks.is_on_gpu, there, bytes)) {
+    if (needs_slots(ep, peer, dst, asks.is_on_gpu, &op.head) ||
+        (asks.is_on_gpu && ep->terms.flush == CH_STAGED_FLUSH_WORDS)) {
         add_op(ep, peer, ctx, &op, &asks);
     } else if (!peer->has_failed) {
         status = ep->inner->get(ep->inner_ep, ctx, pe, dst, there, bytes);
@@ -228,7 +255,7 @@ chorus_status ch_staged_amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, e
         .dst = (char *)fetched_out, .bytes = sizeof(*fetched_out), .is_word = true};
     chorus_status status = CHORUS_OK;
 
-    if (has_slots(peer, ctx) || is_there_on_gpu(peer, there)) {
+    if (word_needs_slot(ep, peer, ctx, there, NULL)) {
         add_op(ep, peer, ctx, &op, fetched_out != NULL ? &asks : NULL);
     } else if (!peer->has_failed) {
         status = ep->inner->amo(ep->inner_ep, ctx, pe, amo, there, bytes, value, compare,
@@ -256,6 +283,15 @@ static bool has_request(const struct ch_staged_peer *peer, uint32_t count)
     return false;
 }
 
+/* Have the peer flush what the inner network has stored in its GPU, by an empty slot, if there
+ * is room in the list. */
+static void ask_flush(struct ch_endpoint *ep, struct ch_staged_peer *peer, uint32_t ctx)
+{
+    struct ch_staged_op op = {.head = {.kind = CH_STAGED_PUT}};
+
+    if (peer->end_op - peer->first_op < CH_STAGED_OPS) add_op(ep, peer, ctx, &op, NULL);
+}
+
 /* Has what ctx posted to the peer taken effect? The inner network is asked only for what it
  * carried unchanged: the peer confirms what is in slots. */
 static bool is_done(struct ch_endpoint *ep, struct ch_staged_peer *peer, uint32_t ctx)
@@ -263,6 +299,10 @@ static bool is_done(struct ch_endpoint *ep, struct ch_staged_peer *peer, uint32_
     const uint32_t count = ch_link_counter_of(ctx, CH_STAGED_CTXS);
     const uint64_t direct = peer->direct[count]; /* others may post meanwhile */
 
+    if (ctx < CH_STAGED_CTXS && peer->is_unflushed[ctx]) {
+        ask_flush(ep, peer, ctx);
+        return false;
+    }
     if (has_direct(peer, count)) {
         if (!ep->inner->is_done(ep->inner_ep, ctx, peer->pe)) return false;
         /* Contexts that share a counter here may not do so in the inner network. */

@@ -196,6 +196,7 @@ static bool begin_slot(struct ch_endpoint *ep, struct ch_staged_peer *peer, uint
             ch_staged_fail(ep, peer, CHORUS_ERR_SYSTEM, "it sent a wrong message: %s", fault);
             return false;
         }
+        if (in->head.flushes != 0 && !ch_staged_flush(ep, peer)) return false;
         begin_data(ep, peer, in, slot_of(ep, peer, i) + CH_STAGED_HEAD);
     }
     if (!peer->has_failed && in->head.width != 0 &&

@@ -41,7 +41,7 @@ static void write_head(struct ch_staged_head *head, const struct ch_staged_op *o
     head->bytes = bytes;
     if (is_last || op->head.kind != CH_STAGED_PUT) return;
     head->op = head->width = head->wants_reply = 0;
-    head->word = head->value = head->compare = 0;
+    head->word = head->value = head->compare = head->flushes = 0;
 }
 
 /* Copy data into a slot. Returns the mark of the copy, 0 if there was none on the stream. */

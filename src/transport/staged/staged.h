@@ -18,6 +18,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* When a PE must flush what the inner network has stored in the memory of its GPU. */
+enum ch_staged_flush {
+    CH_STAGED_NO_FLUSH,
+    CH_STAGED_FLUSH_QUIET, /* before puts count as done: the PE's GPU sees data before words
+                              that follow it, and other GPUs do not */
+    CH_STAGED_FLUSH_WORDS, /* and before words: the PE's GPU does not, either */
+};
+
 struct ch_staged_terms {
     /* For messages, the limit of waits, and the lock; its other members are not used. What it
      * points to must outlive the endpoint. */
@@ -36,6 +44,7 @@ struct ch_staged_terms {
      * Else why_staged is the reason, for users; borrowed; "": there is none to name. */
     bool is_direct;
     const char *why_staged;
+    enum ch_staged_flush flush; /* the same on all PEs */
     /* Vote: `mine` is the status of this PE. Give the address of this PE's memory to all PEs of
      * the job, and get those of all in all_out[n]. */
     chorus_status (*exchange)(void *arg, chorus_status mine, uint64_t memory,
