@@ -315,15 +315,19 @@ static const struct way {
     const char *name;
     CUresult dma_buf_error; /* at PE 1 */
     uint32_t sound;         /* parts that the network attaches, the trial included */
-    bool is_unordered;      /* the GPU of PE 1 does not order writes of adapters */
+    bool is_unordered;      /* the GPU of PE 1 does not order writes of adapters, */
+    bool has_no_flush;      /* and its driver does not flush them */
     const char *why;        /* at PE 1; at the other PE behind "PE 1: " */
 } ways[] = {
-    {"staged", CUDA_SUCCESS, UINT32_MAX, false, "tcp registers no GPU memory"},
-    {"direct", CUDA_SUCCESS, UINT32_MAX, false, ""},
-    {"growth", CUDA_SUCCESS, 1, false, ""},
-    {"no dma-buf", CUDA_ERROR_NOT_SUPPORTED, UINT32_MAX, false, "no dma-buf of 2097152 bytes"},
-    {"refused", CUDA_SUCCESS, 0, false, "adapter: the test refuses"},
-    {"unordered", CUDA_SUCCESS, UINT32_MAX, true, "GPU 0000:1"},
+    {"staged", CUDA_SUCCESS, UINT32_MAX, false, false, "tcp registers no GPU memory"},
+    {"beside", CUDA_SUCCESS, UINT32_MAX, false, false, "beside registers no GPU memory"},
+    {"direct", CUDA_SUCCESS, UINT32_MAX, false, false, ""},
+    {"growth", CUDA_SUCCESS, 1, false, false, ""},
+    {"flushed", CUDA_SUCCESS, UINT32_MAX, true, false, ""},
+    {"no dma-buf", CUDA_ERROR_NOT_SUPPORTED, UINT32_MAX, false, false,
+     "no dma-buf of 2097152 bytes"},
+    {"refused", CUDA_SUCCESS, 0, false, false, "adapter: the test refuses"},
+    {"unordered", CUDA_SUCCESS, UINT32_MAX, true, true, "GPU 0000:1"},
 };
 
 /* Prepare this PE for what the environment names. */
@@ -338,6 +342,7 @@ static const struct way *choose_way(void)
     cuda_fake.dma_buf_error = way->dma_buf_error;
     link_gpu.sound = way->sound;
     if (way->is_unordered) cuda_fake.rdma_order = CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE;
+    if (way->has_no_flush) cuda_fake.rdma_flush = 0;
     return way;
 }
 
@@ -351,11 +356,13 @@ static void the_network_is_used_so(const struct way *way)
         EXPECT(link_gpu.transfers > 0);
     else
         EXPECT(link_gpu.transfers == 0);
-    if (way != &ways[0] && chorus_my_pe() == 0 && !network->is_direct) {
+    if (way > &ways[1] && chorus_my_pe() == 0 && !network->is_direct) {
         EXPECT(strncmp(why, "PE 1: ", 6) == 0);
         why += 6;
     }
     EXPECT(strncmp(why, way->why, strlen(way->why)) == 0 && strchr(why, ';') == NULL);
+    EXPECT((cuda_fake.rdma_flushes != 0) ==
+           (network->is_direct && way->is_unordered && chorus_my_pe() == 1));
     EXPECT((link_gpu.refused != 0) == (way->sound != UINT32_MAX && chorus_my_pe() == 1));
 }
 

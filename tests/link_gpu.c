@@ -14,8 +14,9 @@ struct link_gpu link_gpu;
 static struct ch_link_ops table;
 extern const struct ch_link_ops ch_link_loop __attribute__((alias("table")));
 
-/* Parts on the GPUs of this PE and of its only peer. */
-static struct ch_parts own, of_peer;
+/* Parts on the GPUs of this PE and of its peers. */
+enum { PES_MAX = 8 };
+static struct ch_parts own, of_peer[PES_MAX];
 static uint32_t n_asked;
 
 static bool is_on_gpu(struct ch_parts *parts, const void *memory)
@@ -60,32 +61,32 @@ static void detach(struct ch_endpoint *ep, void *base)
 static chorus_status add_peer_key(struct ch_endpoint *ep, uint32_t pe,
                                   const struct ch_memory_part *there, uint64_t key)
 {
-    (void)ep, (void)pe;
+    (void)ep;
     if (there->kind == CH_MEMORY_HOST) return CHORUS_OK;
     if (key != KEY) abort();
     return ch_parts_add(
-        &of_peer, (struct ch_part){.base = (uintptr_t)there->base, .bytes = there->bytes});
+        &of_peer[pe], (struct ch_part){.base = (uintptr_t)there->base, .bytes = there->bytes});
 }
 
 static void drop_peer_key(struct ch_endpoint *ep, uint32_t pe, const char *there)
 {
     struct ch_part part;
 
-    (void)ep, (void)pe;
-    (void)ch_parts_remove(&of_peer, (uintptr_t)there, &part);
+    (void)ep;
+    (void)ch_parts_remove(&of_peer[pe], (uintptr_t)there, &part);
 }
 
 static chorus_status put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, char *there,
                          const void *src, size_t bytes)
 {
-    if (is_on_gpu(&own, src) || is_on_gpu(&of_peer, there)) link_gpu.transfers++;
+    if (is_on_gpu(&own, src) || is_on_gpu(&of_peer[pe], there)) link_gpu.transfers++;
     return ch_link_tcp.put(ep, ctx, pe, there, src, bytes);
 }
 
 static chorus_status get(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, void *dst,
                          const char *there, size_t bytes)
 {
-    if (is_on_gpu(&own, dst) || is_on_gpu(&of_peer, there)) link_gpu.transfers++;
+    if (is_on_gpu(&own, dst) || is_on_gpu(&of_peer[pe], there)) link_gpu.transfers++;
     return ch_link_tcp.get(ep, ctx, pe, dst, there, bytes);
 }
 
@@ -93,15 +94,16 @@ static chorus_status amo(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, enum
                          void *there, size_t bytes, uint64_t value, uint64_t compare,
                          uint64_t *fetched_out)
 {
-    if (is_on_gpu(&of_peer, there)) abort();
+    if (is_on_gpu(&of_peer[pe], there)) abort();
     return ch_link_tcp.amo(ep, ctx, pe, op, there, bytes, value, compare, fetched_out);
 }
 
 static chorus_status put_signal(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe,
                                 const struct ch_put_signal *post)
 {
-    if (is_on_gpu(&of_peer, post->word)) abort();
-    if (post->bytes != 0 && (is_on_gpu(&own, post->source) || is_on_gpu(&of_peer, post->dest)))
+    if (is_on_gpu(&of_peer[pe], post->word)) abort();
+    if (post->bytes != 0 &&
+        (is_on_gpu(&own, post->source) || is_on_gpu(&of_peer[pe], post->dest)))
         link_gpu.transfers++;
     return ch_link_tcp.put_signal(ep, ctx, pe, post);
 }

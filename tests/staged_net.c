@@ -101,6 +101,7 @@ static chorus_status net_open(const struct ch_link_terms *terms, struct ch_endpo
                                                                    : &ch_link_tcp;
     ep->terms.is_direct = staged_net.is_direct;
     ep->terms.flush = gpu_loop.flush;
+    ep->terms.has_flush = gpu_loop.flush != CH_STAGED_NO_FLUSH;
     own = ep;
     ep->options = *terms->options;
     ep->options.transport = ep->terms.inner->name;

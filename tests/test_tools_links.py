@@ -46,7 +46,14 @@ def on_named_with_gpus(pe, peer):
 def on_named_far(pe, peer):
     if pe // 2 == peer // 2:
         return (f"node-{peer // 2}", *NEAR)
-    return (f"node-{peer // 2}", "far", "staged", "staged over tcp: " + TCP, "CHORUS_NODE names another host")
+    return (f"node-{peer // 2}", "far", "staged", r"staged \(tcp registers no GPU memory\) over tcp: " + TCP, "CHORUS_NODE names another host")
+
+
+def on_two_with_adapter(pe, peer):
+    """A network that accesses GPU memory."""
+    if pe // 2 == peer // 2:
+        return (f"pretended-{peer // 2}", *NEAR)
+    return (f"pretended-{peer // 2}", "far", "staged", "GPU memory is registered with tcp: " + TCP, PRETENDED)
 
 
 def by_loop(*_):
@@ -68,6 +75,7 @@ WITH_GPUS = [
     (ON_GPUS, ["yes: cuda     near peers", "no:  tcp      no peer is on another host"], lambda *_: ("this host", *NEAR)),
     ({**ON_GPUS, "CHORUS_NODES": "2", "CHORUS_TRANSPORT": "^verbs,ofi"}, ["yes: cuda     near peers", "yes: tcp      peers of other hosts"],
      on_two_with_gpus),
+    ({**ON_GPUS, "CHORUS_NODES": "2", "CHORUS_TRANSPORT": "mapped,adapter"}, ["yes: cuda     near peers"], on_two_with_adapter),
 ]
 # Each PE is given its host and its GPU.
 NAMED = "CHORUS_NODE=node-$((CHORUS_PE / 2)) FAKE_GPU=$CHORUS_PE"
@@ -188,6 +196,19 @@ def check_place(chorusrun, info):
     return good
 
 
+def check_flush(chorusrun, info):
+    """GPUs of the test order writes of adapters for themselves alone: PEs with near peers flush them."""
+    environment = {**ON_GPUS, "CHORUS_NODES": "2", "CHORUS_TRANSPORT": "mapped,adapter", "CHORUS_LOG": "debug"}
+    good = True
+    for pes, flushes in ((2, 0), (4, 4)):
+        status, said = run(chorusrun, environment, pes, info, "links")
+        found = re.findall(r"adapter accesses GPU memory(, and this PE flushes it)?$", said, re.MULTILINE)
+        if status != 0 or len(found) != pes or sum(part != "" for part in found) != flushes:
+            print(f"{pes} PEs: status {status}, {found}; expected {flushes} that flush:\n{said}")
+            good = False
+    return good
+
+
 def main(chorusrun, info, with_loop, on_gpus=None):
     good = [check(chorusrun, info, *case) for case in CASES] + [check(chorusrun, with_loop, *WITH_LOOP)]
     good += [check_refused(chorusrun, info, *case) for case in REFUSED]
@@ -196,6 +217,7 @@ def main(chorusrun, info, with_loop, on_gpus=None):
         good += [check(chorusrun, on_gpus, *case) for case in WITH_GPUS]
         good += [check(chorusrun, on_gpus, *case, NAMED) for case in WITH_NAMED]
         good += [check_place(chorusrun, on_gpus)]
+        good += [check_flush(chorusrun, on_gpus)]
     return 0 if all(good) else 1
 
 

@@ -45,6 +45,8 @@ struct ch_network {
     /* With a heap on GPUs: does the network below `staged` access their memory? Why not; or "".
      */
     bool is_direct;
+    uint32_t flush; /* an enum ch_staged_flush */
+    bool has_flush; /* see struct ch_staged_terms */
     char why_staged[CH_DIRECT_WHY_BYTES + 16];
     char why[256];       /* of the failure */
     char why_doubt[256]; /* failure that the network found, while the control plane may find its
@@ -74,8 +76,8 @@ CH_MUST_CHECK chorus_status ch_network_open(struct ch_boot *boot, struct ch_heap
  * collective. */
 void ch_network_disconnect(struct ch_network *network);
 void ch_network_close(struct ch_network *network);
-/* Set is_direct and why_staged, the former alike on all PEs. Collective over the job, before
- * `staged` is put over the network. */
+/* Set is_direct, flush and why_staged, the first two alike on all PEs. Collective over the job,
+ * before `staged` is put over the network. */
 CH_MUST_CHECK chorus_status ch_direct_agree(struct ch_network *network);
 /* The reason why a kind was tried and is not used, see ch_links_why_not. */
 const char *ch_network_why_not(const struct ch_network *network, uint32_t kind);

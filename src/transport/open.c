@@ -320,6 +320,8 @@ static chorus_status put_staged_over(struct ch_network *network,
         .bytes = STAGING_BYTES,
         .is_direct = network->is_direct,
         .why_staged = network->why_staged,
+        .flush = (enum ch_staged_flush)network->flush,
+        .has_flush = network->has_flush,
         .exchange = exchange_memories,
         .exchange_arg = network};
     struct ch_endpoint *ep;

@@ -101,8 +101,9 @@ bool ch_staged_take_unflushed(struct ch_staged_peer *peer, uint32_t ctx)
 
 bool ch_staged_flush(struct ch_endpoint *ep, struct ch_staged_peer *peer)
 {
-    const chorus_status status = ch_device_flush_rdma(ep->terms.device);
+    chorus_status status = CHORUS_OK;
 
+    if (ep->terms.has_flush) status = ch_device_flush_rdma(ep->terms.device);
     if (status != CHORUS_OK) ch_staged_fail_device(ep, peer, status);
     return status == CHORUS_OK;
 }

@@ -241,7 +241,8 @@ void ch_staged_note_put(struct ch_endpoint *ep, struct ch_staged_peer *peer, uin
                         const void *there);
 /* Must the next slot of the context flush? It does then. */
 bool ch_staged_take_unflushed(struct ch_staged_peer *peer, uint32_t ctx);
-/* Flush what the inner network has stored in the memory of this PE's GPU. False: it failed. */
+/* Flush what the inner network has stored in the memory of this PE's GPU, if that needs it.
+ * False: it failed. */
 bool ch_staged_flush(struct ch_endpoint *ep, struct ch_staged_peer *peer);
 /* Of ch_link_staged. */
 void ch_staged_describe(const struct ch_endpoint *ep, uint32_t pe,

@@ -44,7 +44,8 @@ struct ch_staged_terms {
      * Else why_staged is the reason, for users; borrowed; "": there is none to name. */
     bool is_direct;
     const char *why_staged;
-    enum ch_staged_flush flush; /* the same on all PEs */
+    enum ch_staged_flush flush; /* what the most demanding GPU needs: the same on all PEs */
+    bool has_flush;             /* this PE's GPU needs it, and so is flushed */
     /* Vote: `mine` is the status of this PE. Give the address of this PE's memory to all PEs of
      * the job, and get those of all in all_out[n]. */
     chorus_status (*exchange)(void *arg, chorus_status mine, uint64_t memory,
