@@ -24,12 +24,12 @@ int far_replay(void);
 
 /* Post a request of an algorithm to a ring, as its kernel would. Returns a chorus_status. */
 struct far_post {
-    enum { FAR_PUT, FAR_FLUSH } op;
+    enum { FAR_PUT, FAR_FLUSH, FAR_INLINE } op; /* INLINE: `value` at `there`, and in `word` */
     uint32_t pe;
     uint64_t there; /* the peer's address */
     const void *source;
     size_t bytes;
-    uint64_t *word;
+    uint64_t *word; /* of this PE for FAR_FLUSH, else of the peer */
     uint64_t value;
 };
 struct ch_ring;

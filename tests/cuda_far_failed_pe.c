@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cuda_far_failed_pe.c: one of two PEs on two hosts, as for cuda_far_pe.c: what the network
- * does with what kernels have posted that failed, and what has to wait for it.
+ * does with what kernels have posted that failed, and what must not wait for it.
  */
 #include "api/context.h"
 #include "chorus/chorusx.h"
@@ -136,6 +136,11 @@ static bool held_is_sent(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
     return !__atomic_load_n(&is_held, __ATOMIC_ACQUIRE) && true_ops->is_sent(ep, ctx, pe);
 }
 
+static bool never_all_sent(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
+{
+    return pe != CH_LINK_ALL && true_ops->is_sent(ep, ctx, pe);
+}
+
 static void change_ops(const struct ch_link_ops *ops)
 {
     ch_network_lock(network());
@@ -143,13 +148,18 @@ static void change_ops(const struct ch_link_ops *ops)
     ch_network_unlock(network());
 }
 
-static void hold(void)
+static void change_is_sent(bool (*is_sent)(struct ch_endpoint *, uint32_t, uint32_t))
 {
     true_ops = network()->ops;
     held_ops = *true_ops;
-    held_ops.is_sent = held_is_sent;
-    is_held = true;
+    held_ops.is_sent = is_sent;
     change_ops(&held_ops);
+}
+
+static void hold(void)
+{
+    is_held = true;
+    change_is_sent(held_is_sent);
 }
 
 static void flush(uint64_t *word)
@@ -177,6 +187,49 @@ static void word_of_a_team(cudaStream_t stream)
     EXPECT(chorusx_signal_op_on_stream(words, 1, CHORUS_SIGNAL_SET, peer(), (void *)stream) ==
            CHORUS_OK);
     EXPECT(*done != VALUE);
+    change_ops(true_ops);
+    meet();
+    chorus_free(words);
+}
+
+enum { PLACES = 1024, OBJECTS = 60 }; /* for data of requests; of the test */
+
+/* Post message number i: to one of the objects, and to the word. */
+static void send_message(const uint64_t *words, uint64_t i)
+{
+    const uint64_t there = address_there(words);
+
+    EXPECT(far_post(ring(), &(struct far_post){.op = FAR_INLINE,
+                                               .pe = (uint32_t)peer(),
+                                               .there = there + (1 + i % OBJECTS) * 8,
+                                               .word = (uint64_t *)(uintptr_t)there,
+                                               .value = i}) == CHORUS_OK);
+}
+
+/* Messages in requests wait while the network may read what their places held. It is enough
+ * that it has sent that once, whatever it sends to all peers. */
+static void many_messages(void)
+{
+    enum { MANY = 5000, STEPS = 200 };
+    uint64_t *const words = chorus_calloc(1 + OBJECTS, sizeof(*words));
+    bool has_moved;
+
+    hold();
+    for (uint64_t i = 1; i < 2 * PLACES; i++)
+        send_message(words, i);
+    for (int i = 0; i < STEPS; i++)
+        EXPECT(network()->progress.make(&network()->progress, &has_moved) == CHORUS_OK);
+    meet();
+    EXPECT(__atomic_load_n(words, __ATOMIC_ACQUIRE) <= PLACES);
+    meet();
+    change_ops(true_ops);
+    change_is_sent(never_all_sent);
+    for (uint64_t i = 2 * PLACES; i <= MANY; i++)
+        send_message(words, i);
+    while (__atomic_load_n(words, __ATOMIC_ACQUIRE) != MANY)
+        continue;
+    for (uint64_t i = MANY; i > MANY - OBJECTS; i--)
+        EXPECT(words[1 + i % OBJECTS] == i);
     change_ops(true_ops);
     meet();
     chorus_free(words);
@@ -220,6 +273,7 @@ int main(void)
     get(stream);
     collective(stream);
     word_of_a_team(stream);
+    many_messages();
     broken_ring(stream);
     EXPECT(cudaStreamDestroy(stream) == cudaSuccess);
     chorus_finalize();

@@ -62,11 +62,15 @@ static struct ch_door door;
 int far_post(const struct ch_ring *ring, const struct far_post *post)
 {
     struct ch_wait_policy policy;
+    static const enum ch_ring_op ops[] = {[FAR_PUT] = CH_RING_PUT,
+                                          [FAR_FLUSH] = CH_RING_FLUSH,
+                                          [FAR_INLINE] = CH_RING_PUT_SIGNAL};
+    const bool is_inline = post->op == FAR_INLINE;
     const struct ch_request request = {
-        ch_request_head(post->op == FAR_PUT ? CH_RING_PUT : CH_RING_FLUSH, post->pe, 0) |
+        ch_request_head(ops[post->op], post->pe, is_inline ? sizeof(post->value) : 0) |
             CH_REQUEST_CTX(CH_CTX_ALGORITHMS),
         post->there,
-        (uintptr_t)post->source,
+        is_inline ? post->value : (uintptr_t)post->source,
         post->bytes,
         (uintptr_t)post->word,
         post->value};

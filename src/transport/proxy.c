@@ -13,7 +13,7 @@
  * program on a stream, and the calls of a team follow each other. */
 #define RING_LOG2 10u
 #define WORDS_LOG2 8u
-enum { CALLS_MAX = 1024, INLINE_PLACES = 1024 };
+enum { CALLS_MAX = 1024, INLINE_PLACES = 1024, HALF = INLINE_PLACES / 2 };
 
 _Static_assert(CH_RING_ALL_PES == CH_LINK_ALL, "the network takes the number of a request");
 
@@ -43,6 +43,7 @@ struct ch_proxy {
     bool is_serving;     /* a thread that waits for room in a queue has released the lock */
     bool drops;          /* requests, see ch_proxy_drop; under the lock */
     uint64_t busy_until; /* by ch_clock_ns; atomic */
+    bool reads[];        /* [2][n]: the network may read places of this half for this peer */
 };
 
 /* Pinned memory of a ring. */
@@ -56,7 +57,7 @@ struct pinned {
 chorus_status ch_proxy_open(struct ch_heap *heap, struct ch_network *network,
                             struct ch_proxy **proxy_out)
 {
-    struct ch_proxy *proxy = calloc(1, sizeof(*proxy));
+    struct ch_proxy *proxy = calloc(1, sizeof(*proxy) + 2 * (size_t)network->n * sizeof(bool));
     struct pinned *pinned;
     chorus_status st;
 
@@ -125,22 +126,35 @@ static void *at(uint64_t address)
     return (void *)(uintptr_t)address;
 }
 
-/* May the place for the next inline data be used? Once in half a lap, all that used the places
- * of that half must have been sent. */
-static bool has_place(const struct ch_proxy *proxy)
+/* The peers whose data is in the half of the place for the next inline data. */
+static bool *next_reads(struct ch_proxy *proxy)
+{
+    return proxy->reads + proxy->n_inline / HALF % 2 * proxy->network->n;
+}
+
+/* May the place for the next inline data be used? Once in half a lap, the network must have
+ * sent, at any time, what was in that half. */
+static bool has_place(struct ch_proxy *proxy)
 {
     const struct ch_network *network = proxy->network;
+    bool *reads = next_reads(proxy), has_any = false;
 
-    return proxy->n_inline % (INLINE_PLACES / 2) != 0 || proxy->n_inline < INLINE_PLACES ||
-           network->ops->is_sent(network->ep, CH_CTX_ALGORITHMS, CH_LINK_ALL);
+    if (proxy->n_inline % HALF != 0) return true;
+    for (uint32_t pe = 0; pe < network->n; pe++) {
+        if (reads[pe]) reads[pe] = !network->ops->is_sent(network->ep, CH_CTX_ALGORITHMS, pe);
+        has_any |= reads[pe];
+    }
+    return !has_any;
 }
 
 /* Copy the inline data of a request to where the network may read it until it is sent. */
 static const void *keep_inline(struct ch_proxy *proxy, const struct ch_request *r)
 {
     struct pinned *pinned = proxy->pinned;
-    uint64_t *place = pinned->inlined[proxy->n_inline++ % INLINE_PLACES];
+    uint64_t *place = pinned->inlined[proxy->n_inline % INLINE_PLACES];
 
+    next_reads(proxy)[ch_request_pe(r)] = true;
+    proxy->n_inline++;
     place[0] = r->source;
     place[1] = r->bytes;
     return place;
@@ -269,7 +283,7 @@ bool ch_proxy_forget(struct ch_proxy *proxy, const uint64_t *words, uint32_t n)
 }
 
 /* May a request be taken, so that there is room for what it needs? */
-static bool may_take(const struct ch_proxy *proxy)
+static bool may_take(struct ch_proxy *proxy)
 {
     return proxy->drops || (proxy->n_calls < CALLS_MAX && has_place(proxy));
 }
