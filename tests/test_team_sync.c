@@ -108,6 +108,85 @@ START_TEST(sync__messages_of_all_rounds__end_within_the_places)
 }
 END_TEST
 
+static struct ch_sync_layout layout_in_pool(uint32_t n, bool is_world)
+{
+    const size_t most = CH_POOL_DUP_BYTES_MAX(n, is_world);
+    struct ch_sync_layout layout;
+
+    ch_sync_layout_init(&layout, n, ch_sync_chunk_bytes(n, 8 * CHUNK, true, most), true);
+    return layout;
+}
+
+/* What a team of n on n hosts takes of the pool: its memory, and the mirrors. */
+static size_t pool_bytes(uint32_t n, uint32_t me, bool is_world)
+{
+    const struct ch_sync_layout layout = layout_in_pool(n, is_world);
+    const uint32_t dups = CH_POOL_DUPS_OF(n);
+
+    return 2 * dups * layout.dup_bytes + (n - 2) * ch_sync_mirror_step(&layout, n, me, dups);
+}
+
+/* A mirror for each peer, of all its memory, once took 32 MiB with 64 PEs, and 130 MiB with
+ * 128. Beside the teams there is memory of networks. */
+START_TEST(pool__many_pes__has_room_for_several_teams)
+{
+    enum { POOL = 64, OTHERS = 9 };
+
+    for (uint32_t n = 2; n <= 256; n++)
+        for (uint32_t me = 0; me < n; me += 1 + n / 9)
+            ck_assert_uint_le(pool_bytes(n, me, true) + 2 * pool_bytes(n, me, false),
+                              (POOL - OTHERS) * M);
+    ck_assert_uint_le(pool_bytes(2, 0, true) + 10 * pool_bytes(2, 0, false),
+                      (POOL - OTHERS) * M);
+}
+END_TEST
+
+enum { UNIT = 128 }; /* of the lengths of places */
+
+/* Mark a place that is written; it was not marked before. */
+static void mark(unsigned char *marks, size_t at, size_t bytes)
+{
+    ck_assert_uint_eq(at % UNIT, 0);
+    for (size_t unit = at / UNIT; unit < (at + bytes) / UNIT; unit++)
+        ck_assert_int_eq(marks[unit]++, 0);
+}
+
+/* Mark what PE me writes in a mirror. */
+static void mark_mirror(unsigned char *marks, size_t base, const struct ch_sync_layout *layout,
+                        uint32_t n, uint32_t me, uint32_t dups)
+{
+    const size_t slot = layout->slot_bytes[CH_CELL_simple],
+                 fifo = layout->fifo_bytes[CH_CELL_simple];
+
+    for (uint32_t d = 0; d < dups; d++) {
+        const size_t dup = base + ch_dup_offset(layout, d);
+
+        mark(marks, dup + layout->slot_offset[CH_CELL_simple] + me * slot, slot);
+        mark(marks, dup + layout->slot_offset[CH_CELL_simple] + (n + me) * slot, slot);
+        mark(marks, dup + layout->fifo_offset[CH_CELL_simple] + me * fifo, fifo);
+    }
+}
+
+START_TEST(mirrors__of_any_team__share_no_place)
+{
+    static const uint32_t many[] = {2, 3, 4, 5, 8, 9, 16, 17, 31, 32, 33, 64, 100, 256};
+
+    for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++)
+        for (uint32_t me = 0; me < many[i]; me += 1 + many[i] / 4) {
+            const uint32_t n = many[i], dups = CH_POOL_DUPS_OF(n);
+            const struct ch_sync_layout layout = layout_in_pool(n, false);
+            const size_t step = ch_sync_mirror_step(&layout, n, me, dups);
+            unsigned char *marks =
+                calloc(((n - 1) * step + dups * layout.dup_bytes) / UNIT + 1, 1);
+
+            ck_assert_ptr_nonnull(marks);
+            for (uint32_t peer = 0; peer < n - 1; peer++)
+                mark_mirror(marks, peer * step, &layout, n, me, dups);
+            free(marks);
+        }
+}
+END_TEST
+
 int main(void)
 {
     Suite *const suite = suite_create("team_sync");
@@ -120,6 +199,8 @@ int main(void)
     tcase_add_test(tcase, sync__twice_the_pes__takes_little_more_than_twice_the_bytes);
     tcase_add_test(tcase, sync__any_pes_and_radix__rounds_have_room);
     tcase_add_test(tcase, sync__messages_of_all_rounds__end_within_the_places);
+    tcase_add_test(tcase, pool__many_pes__has_room_for_several_teams);
+    tcase_add_test(tcase, mirrors__of_any_team__share_no_place);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);
     srunner_run_all(runner, CK_NORMAL);

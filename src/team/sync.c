@@ -104,6 +104,67 @@ size_t ch_sync_chunk_bytes(uint32_t n, size_t wanted, bool is_far, size_t most)
     }
 }
 
+/* --- mirrors ------------------------------------------------------------------------------ */
+/* A place in a mirror that this PE writes. */
+struct place {
+    size_t at, bytes;
+};
+
+enum { PLACES_OF_DUP = 3, PLACES_MAX = PLACES_OF_DUP * CH_POOL_DUPS, STEPS_TRIED = 256 };
+
+/* List the places in the mirror of a peer that is not mapped, to which packets and lines are
+ * not sent: the two slots and the FIFO of this PE for plain data. Words are sent without a
+ * copy. Returns the bytes of all. */
+static size_t list_places(const struct ch_sync_layout *layout, uint32_t n, uint32_t me,
+                          uint32_t n_dups, struct place places[])
+{
+    const size_t slot = layout->slot_bytes[CH_CELL_simple],
+                 fifo = layout->fifo_bytes[CH_CELL_simple];
+
+    for (uint32_t d = 0; d < n_dups; d++, places += PLACES_OF_DUP) {
+        const size_t dup = ch_dup_offset(layout, d);
+
+        places[0] = (struct place){dup + layout->slot_offset[CH_CELL_simple] + me * slot, slot};
+        places[1] = (struct place){places[0].at + n * slot, slot};
+        places[2] = (struct place){dup + layout->fifo_offset[CH_CELL_simple] + me * fifo, fifo};
+    }
+    return n_dups * (2 * slot + fifo);
+}
+
+/* Are these places in mirrors that begin `step` apart different memory for any two mirrors? */
+static bool are_apart(struct place a, struct place b, size_t step)
+{
+    const size_t distance = (b.at % step + step - a.at % step) % step;
+
+    return distance >= a.bytes && step - distance >= b.bytes;
+}
+
+/* The same for all of the places. */
+static bool are_all_apart(const struct place places[], uint32_t count, size_t step)
+{
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t j = 0; j < i; j++)
+            if (!are_apart(places[i], places[j], step)) return false;
+    return true;
+}
+
+/* The least of some steps with which places stay apart. With many duplicates, which only teams
+ * of hosts have, whose mirrors get pages as these are used, mirrors do not overlap. */
+size_t ch_sync_mirror_step(const struct ch_sync_layout *layout, uint32_t n, uint32_t me,
+                           uint32_t n_dups)
+{
+    const size_t whole = ch_dup_offset(layout, n_dups);
+    struct place places[PLACES_MAX];
+    size_t least, more;
+
+    if (n_dups > CH_POOL_DUPS) return whole;
+    least = list_places(layout, n, me, n_dups, places);
+    more = round_up(least / STEPS_TRIED + 1, LINE_BYTES);
+    for (size_t step = least; step < whole; step += more)
+        if (are_all_apart(places, n_dups * PLACES_OF_DUP, step)) return step;
+    return whole;
+}
+
 /* --- hosts of the PEs --------------------------------------------------------------------- */
 /* Number the hosts by first appearance; returns their number. leader[v] is the first PE of host
  * v. */

@@ -173,12 +173,20 @@ size_t ch_sync_chunk_bytes(uint32_t n, size_t wanted, bool is_far, size_t most);
 #define CH_DUP_BYTES_MAX ((size_t)8 << 20)
 
 /* The same of a team whose sync memory is in the pool (heap.h): a team has up to
- * CH_POOL_DUPS duplicates there, none of which is slim, and fewer if it has many PEs, as each
- * has a mirror for every peer. The team of all PEs has more memory for them than others. */
+ * CH_POOL_DUPS duplicates there, none of which is slim, and fewer if it has many PEs, so that
+ * chunks are longer. With all mirrors, a team's memory is at most four times as long. The team
+ * of all PEs has more memory than others. */
 #define CH_POOL_DUPS 4u
 #define CH_POOL_DUPS_OF(n) ((n) <= 16 ? CH_POOL_DUPS : (n) <= 32 ? 2u : 1u)
-#define CH_POOL_DUP_BYTES_MAX(n, is_world) \
-    (((is_world) ? (size_t)24 << 20 : (size_t)6 << 20) / CH_POOL_DUPS_OF(n) / (n))
+#define CH_POOL_DUP_BYTES_MAX(n, is_world)                                    \
+    (((is_world) ? (size_t)24 << 20 : (size_t)3 << 20) / CH_POOL_DUPS_OF(n) / \
+     ((n) < 4 ? (n) : 4u))
+
+/* The bytes from one mirror to the next of a PE `me` of a team: a mirror is a copy of all of a
+ * peer's sync memory, of which this PE only uses the places that it writes there, so mirrors
+ * overlap. n_dups: all duplicates of the team. */
+size_t ch_sync_mirror_step(const struct ch_sync_layout *layout, uint32_t n, uint32_t me,
+                           uint32_t n_dups);
 
 /* Set the layout for chunks of chunk_bytes, what ch_sync_chunk_bytes returned. No duplicate is
  * slim, until the caller sets their number. */

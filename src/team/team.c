@@ -126,14 +126,15 @@ static uint32_t count_nodes(const struct ch_teams *teams, const struct ch_team *
 }
 
 /* Allocate the local copies of what this PE writes to the sync memory of peers that are not
- * mapped, n_far of them. Outside of the pool, except for FIFOs, pages are allocated when they
- * are written; these are few, since most of that memory is written by other PEs. */
+ * mapped, n_far of them, which begin `step` apart. Outside of the pool, except for FIFOs, pages
+ * are allocated when they are written; these are few, since most of that memory is written by
+ * other PEs. */
 static chorus_status make_mirrors(const struct ch_teams *teams, struct ch_team *team,
-                                  uint32_t n_far)
+                                  uint32_t n_far, size_t step)
 {
     void *made = NULL;
 
-    team->mirrors_bytes = n_far * sync_bytes(team);
+    team->mirrors_bytes = (n_far - 1) * step + sync_bytes(team);
     if (team->is_in_pool) {
         CH_TRY(ch_heap_pool_alloc(teams->heap, team->mirrors_bytes, &made));
         team->mirrors = made;
@@ -201,6 +202,7 @@ chorus_status ch_team_link(const struct ch_teams *teams, struct ch_team *team)
 {
     uint32_t n_linked, n_mirrored;
     char *mirror;
+    size_t step;
 
     count_linked(teams, team, &n_linked, &n_mirrored);
     if (n_linked == 0) return CHORUS_OK;
@@ -209,7 +211,8 @@ chorus_status ch_team_link(const struct ch_teams *teams, struct ch_team *team)
     team->remotes = calloc(team->n, sizeof(*team->remotes));
     if (team->remotes == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the links of %u PEs", team->n);
-    if (n_mirrored > 0) CH_TRY(make_mirrors(teams, team, n_mirrored));
+    step = ch_sync_mirror_step(&team->layout, team->n, team->me, team->n_dups);
+    if (n_mirrored > 0) CH_TRY(make_mirrors(teams, team, n_mirrored, step));
     mirror = team->mirrors;
     for (uint32_t pe = 0; pe < team->n; pe++) {
         const uint32_t world = team->members[pe].world;
@@ -220,7 +223,7 @@ chorus_status ch_team_link(const struct ch_teams *teams, struct ch_team *team)
             add_link_beside(teams, team, pe, link);
         } else {
             add_link(team, pe, link, mirror);
-            mirror += sync_bytes(team);
+            mirror += step;
         }
     }
     return CHORUS_OK;
