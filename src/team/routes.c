@@ -172,9 +172,9 @@ chorus_status ch_routes_open(const struct ch_teams *teams, struct ch_team *team)
     return write_routes(teams, team, team->routes);
 }
 
-void ch_routes_settle(const struct ch_team *team)
+void ch_routes_settle(const struct ch_team *team, chorus_status why)
 {
-    const uint64_t until_ns = ch_links_begin_settle(team->teams->links);
+    const uint64_t until_ns = ch_links_begin_settle(team->teams->links, why);
 
     for (uint32_t pe = 0; pe < team->n; pe++)
         if (team->remotes[pe].link != NULL)

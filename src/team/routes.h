@@ -18,9 +18,9 @@ struct ch_routes {
 /* Write the routes of a team whose sync memory is in the pool, once it is connected, and with
  * its child teams: sets team->routes. */
 CH_MUST_CHECK chorus_status ch_routes_open(const struct ch_teams *teams, struct ch_team *team);
-/* A call on the team has failed, and its kernels have ended: the network has done with the
- * memory of what they posted on return, which takes at most a second, or two if links end. */
-void ch_routes_settle(const struct ch_team *team);
+/* A call on the team has failed, for this reason, and its kernels have ended: on return, the
+ * network has done with the memory of what they posted, see ch_links_begin_settle. */
+void ch_routes_settle(const struct ch_team *team, chorus_status why);
 void ch_routes_close(const struct ch_teams *teams, struct ch_team *team);
 
 #endif /* CH_TEAM_ROUTES_H */

@@ -431,7 +431,7 @@ chorus_status ch_links_drain_posts(struct ch_links *links)
 
     CH_TRY(ch_proxy_posted(proxy, &posted, &is_broken));
     if (is_broken) {
-        (void)ch_links_begin_settle(links);
+        (void)ch_links_begin_settle(links, CHORUS_ERR_TIMEOUT);
         return CHORUS_OK;
     }
     ch_links_expect_posts(links);

@@ -16,23 +16,23 @@
 
 #include <sched.h>
 
-/* A network that works is done with what was posted long before. */
-#define SETTLE_NS CH_NS_PER_S
+/* A network that works is done by then with what was posted before a wait that failed. */
+#define LATE_NS CH_NS_PER_S
+
+static bool is_job_ending(const struct ch_network *network)
+{
+    return __atomic_load_n(&network->policy->door->aborted, __ATOMIC_RELAXED) != 0;
+}
 
 /* Make progress of the network. False: it is too late, or nothing more will come of it. */
 static bool make_progress(struct ch_network *network, uint64_t until_ns)
 {
     bool has_moved = false;
 
-    if (ch_clock_ns() >= until_ns) return false;
+    if (ch_clock_ns() >= until_ns || is_job_ending(network)) return false;
     if (network->progress.make(&network->progress, &has_moved) != CHORUS_OK) return false;
     if (!has_moved) (void)sched_yield();
     return true;
-}
-
-static bool is_job_ending(const struct ch_network *network)
-{
-    return __atomic_load_n(&network->policy->door->aborted, __ATOMIC_RELAXED) != 0;
 }
 
 static void drop_posts(struct ch_network *network)
@@ -62,22 +62,22 @@ static void empty_ring(struct ch_network *network, uint64_t until_ns)
         }
 }
 
-uint64_t ch_links_begin_settle(struct ch_links *links)
+uint64_t ch_links_begin_settle(struct ch_links *links, chorus_status why)
 {
     struct ch_network *network = links->network;
-    uint64_t until_ns = ch_clock_ns();
+    const bool is_late = why == CHORUS_ERR_TIMEOUT || why == CHORUS_ERR_ABORTED;
+    const uint64_t limit_ns = is_late ? LATE_NS : links->policy->timeout_ns;
+    const uint64_t until_ns = limit_ns == 0 ? UINT64_MAX : ch_clock_ns() + limit_ns;
 
-    if (network == NULL || network->proxy == NULL) return until_ns;
-    if (!is_job_ending(network)) until_ns += SETTLE_NS;
-    empty_ring(network, until_ns);
+    if (network != NULL && network->proxy != NULL) empty_ring(network, until_ns);
     return until_ns;
 }
 
 /* Kernels of algorithms post no gets: only sources are in use. */
 void ch_link_settle(struct ch_link *link, uint32_t ctx, uint64_t until_ns)
 {
-    const ch_is_over_fn is_over =
-        ctx == CH_CTX_ALGORITHMS ? link->ops->is_sent : link->ops->is_done;
+    const struct ch_link_ops *ops = link->network->ops;
+    const ch_is_over_fn is_over = ctx == CH_CTX_ALGORITHMS ? ops->is_sent : ops->is_done;
 
     while (!ch_network_is_over(link, ctx, is_over))
         if (!make_progress(link->network, until_ns)) {

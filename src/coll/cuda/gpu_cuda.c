@@ -237,8 +237,9 @@ static chorus_status wait_for_stream(const struct ch_gpu *gpu, const struct ch_t
  * kernels of the call have ended. */
 static void settle_if_failed(const struct ch_gpu *gpu, const struct ch_team *team)
 {
-    if (team->routes != NULL && ch_fault_status(gpu->terms.faults, team) != CHORUS_OK)
-        ch_routes_settle(team);
+    const int why = ch_fault_status(gpu->terms.faults, team);
+
+    if (team->routes != NULL && why != CHORUS_OK) ch_routes_settle(team, (chorus_status)why);
 }
 
 chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call)
@@ -281,10 +282,11 @@ static chorus_status fail_post(const struct ch_gpu *gpu, const struct ch_teams *
  * any on return. The kernels have ended. */
 static void settle_if_reported(const struct ch_gpu *gpu, struct ch_links *links)
 {
+    const int why = __atomic_load_n(&gpu->wait->status, __ATOMIC_ACQUIRE);
     uint64_t until_ns;
 
-    if (__atomic_load_n(&gpu->wait->status, __ATOMIC_ACQUIRE) == CHORUS_OK) return;
-    until_ns = ch_links_begin_settle(links);
+    if (why == CHORUS_OK) return;
+    until_ns = ch_links_begin_settle(links, (chorus_status)why);
     for (uint32_t pe = 0; pe < links->n; pe++)
         if (ch_links_network_link(links, pe) != NULL)
             ch_link_settle(ch_links_network_link(links, pe), CH_CTX_DEFAULT, until_ns);
