@@ -231,7 +231,16 @@ bool sim_is_idle_link(const struct sim_fiber *f)
     return f->lane == SIM_LINK_LANE && f->watch == &link_of[f->id]->posted;
 }
 
-static struct op *post(struct link *link)
+static void check_place(const struct link *link, const void *there)
+{
+    if (!sim_is_shared(there) || sim_owner(there) != link->to)
+        sim_fail("PE %u posts for PE %u what is for %s", sim.now->pe, link->to,
+                 sim_place(there));
+}
+
+/* Post an operation on what is there; its poster, and what that knows, are added. The data of a
+ * put without a source is in it. */
+static void post(struct link *link, const void *there, const struct op *given)
 {
     struct sim_fiber *self = sim.now;
     struct op *op;
@@ -241,41 +250,29 @@ static struct op *post(struct link *link)
     op = &link->ops[link->posted % OPS_MAX];
     if (link->posted - link->done == OPS_MAX)
         sim_fail("PE %u has %u puts to PE %u under way", self->pe, OPS_MAX, link->to);
+    *op = *given;
+    if (op->kind == PUT && op->src == NULL) op->src = op->data;
     op->call = self->call;
     op->depth = self->cost.depth;
     op->took = sim_tell_took(self);
     op->clock = sim_release(self);
     link->posted++;
-    return op;
-}
-
-static void check_place(const struct link *link, const void *there)
-{
-    if (!sim_is_shared(there) || sim_owner(there) != link->to)
-        sim_fail("PE %u posts for PE %u what is for %s", sim.now->pe, link->to,
-                 sim_place(there));
+    check_place(link, there);
+    sim_wake(&link->posted);
+    sim_yield();
 }
 
 /* is_inline: the source is read here, and may change afterwards. */
 static void post_put(struct link *link, void *there, const void *src, size_t bytes,
                      bool is_inline)
 {
-    unsigned char data[CH_INLINE_BYTES];
-    struct op *op;
+    struct op op = {.kind = PUT, .at = there, .bytes = bytes, .src = is_inline ? NULL : src};
 
     if (bytes == 0) return;
     sim_yield();
-    if (is_inline) ch_sim_copy(data, src, bytes);
-    op = post(link);
-    check_place(link, there);
-    op->kind = PUT;
-    op->at = there;
-    op->src = src;
-    if (is_inline) op->src = memcpy(op->data, data, bytes);
-    op->bytes = bytes;
+    if (is_inline) ch_sim_copy(op.data, src, bytes);
     sim.now->cost.bytes += bytes;
-    sim_wake(&link->posted);
-    sim_yield();
+    post(link, there, &op);
 }
 
 void ch_link_post(struct ch_link *head, void *there, const void *src, size_t bytes)
@@ -285,19 +282,11 @@ void ch_link_post(struct ch_link *head, void *there, const void *src, size_t byt
 
 void sim_link_word(struct ch_link *head, uint64_t *there, uint64_t value, enum ch_sense sense)
 {
-    struct link *const link = (struct link *)head;
-    struct op *op;
+    const struct op op = {.kind = WORD, .at = there, .value = value, .sense = sense};
 
     sim_yield();
-    op = post(link);
-    check_place(link, there);
-    op->kind = WORD;
-    op->at = there;
-    op->value = value;
-    op->sense = sense;
     if (sense != CH_CREDIT) sim.now->cost.signals++;
-    sim_wake(&link->posted);
-    sim_yield();
+    post((struct link *)head, there, &op);
 }
 
 void ch_link_post_word(struct ch_link *head, uint64_t *there, uint64_t value,
@@ -316,35 +305,19 @@ void ch_link_post_signal(struct ch_link *head, void *there, const void *src, siz
 
 void sim_link_get(struct ch_link *head, void *dst, const void *there, size_t bytes)
 {
-    struct link *const link = (struct link *)head;
-    struct op *op;
+    const struct op op = {.kind = GET, .at = dst, .src = there, .bytes = bytes};
 
     sim_yield();
-    op = post(link);
-    check_place(link, there);
-    op->kind = GET;
-    op->at = dst;
-    op->src = there;
-    op->bytes = bytes;
-    sim_wake(&link->posted);
-    sim_yield();
+    post((struct link *)head, there, &op);
 }
 
 void sim_link_add(struct ch_link *head, uint64_t *word, uint64_t value, uint64_t *before_out)
 {
-    struct link *const link = (struct link *)head;
-    struct op *op;
+    const struct op op = {
+        .kind = ADD, .at = word, .value = value, .sense = CH_DATA, .before = before_out};
 
     sim_yield();
-    op = post(link);
-    check_place(link, word);
-    op->kind = ADD;
-    op->at = word;
-    op->value = value;
-    op->sense = CH_DATA;
-    op->before = before_out;
-    sim_wake(&link->posted);
-    sim_yield();
+    post((struct link *)head, word, &op);
 }
 
 chorus_status ch_link_flush(struct ch_link *head)
