@@ -194,13 +194,23 @@ static void add_call(struct ch_proxy *proxy, const struct ch_request *r)
     };
 }
 
+/* Is the request for a peer that the network reaches, or a flush or quiet for all? */
+static bool has_target(const struct ch_network *network, const struct ch_request *r)
+{
+    const enum ch_ring_op op = ch_request_op(r);
+    const uint32_t pe = ch_request_pe(r);
+
+    if (pe == CH_RING_ALL_PES) return op == CH_RING_FLUSH || op == CH_RING_QUIET;
+    return pe < network->n && network->is_reached[pe];
+}
+
 /* Carry out a request. Failures of links are kept by the network, and end the waits. */
 static void perform(struct ch_proxy *proxy, const struct ch_request *r)
 {
     const struct ch_network *network = proxy->network;
     const uint32_t ctx = ch_request_ctx(r), pe = ch_request_pe(r);
 
-    if (pe != CH_RING_ALL_PES && (pe >= network->n || !network->is_reached[pe])) {
+    if (!has_target(network, r)) {
         ch_network_fail(proxy->network,
                         "a kernel has posted a request for a PE that no network "
                         "reaches; its memory was changed");
