@@ -178,7 +178,7 @@ END_TEST
 
 /* --- peers of other hosts, by fabric handles --- */
 
-/* On two hosts of two PEs each. */
+/* On two hosts of two PEs each. Multicast, which serves one host, is asked for in vain. */
 static struct ch_heap *open_on_named_hosts(struct ch_boot *boot)
 {
     struct ch_options options = options_for(CHORUS_HEAP_cuda);
@@ -186,8 +186,10 @@ static struct ch_heap *open_on_named_hosts(struct ch_boot *boot)
 
     fake.host = (int)boot->me / 2;
     options.node = fake.host == 0 ? "a" : "b";
+    options.nvls = true;
     EXPECT(ch_boot_locate(boot, &options) == CHORUS_OK);
     EXPECT(ch_heap_open(boot, &options, &heap) == CHORUS_OK);
+    EXPECT(ch_heap_multicast_shift(heap) == 0);
     EXPECT(ch_heap_class(heap, boot->me ^ 1) == CH_CLASS_near);
     for (uint32_t pe = 0; pe < boot->n; pe++)
         EXPECT(ch_heap_is_mapped(heap, pe) == (pe / 2 == boot->me / 2));

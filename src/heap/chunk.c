@@ -30,13 +30,20 @@ static const char *find_obstacle(const struct ch_data_peer *peers, uint32_t pe)
     return NULL;
 }
 
-bool ch_multicast_is_possible(const struct ch_data_peer *peers, uint32_t n)
+bool ch_multicast_is_possible(const struct ch_boot *boot, const struct ch_data_peer *peers)
 {
+    const uint32_t n = boot->n;
     bool is_wanted = false;
 
     for (uint32_t pe = 0; pe < n; pe++)
         is_wanted = is_wanted || peers[pe].wants_multicast;
     if (n == 1 || !is_wanted) return false;
+    if (boot->nodes != NULL) {
+        CH_LOG(INFO,
+               "no multicast in hardware: the PEs are on several hosts, which descriptors "
+               "of objects do not reach");
+        return false;
+    }
     for (uint32_t pe = 0; pe < n; pe++) {
         const char *why = find_obstacle(peers, pe);
 

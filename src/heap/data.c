@@ -308,8 +308,7 @@ chorus_status ch_data_open(struct ch_boot *boot, const struct ch_options *option
     data->n = boot->n;
     data->spare_fd = own.fd;
     (void)pthread_mutex_init(&data->sync_lock, NULL);
-    data->has_multicast =
-        boot->nodes == NULL && ch_multicast_is_possible(peers, data->n); /* by descriptors */
+    data->has_multicast = ch_multicast_is_possible(boot, peers);
     compute_layout(data, options, peers);
     st = allocate_arrays(data, peers);
     if (st == CHORUS_OK) st = create_local_parts(data, &peers[data->me].device, own.door);

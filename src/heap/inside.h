@@ -240,8 +240,9 @@ void ch_data_sync_free(struct ch_data *data, void *ptr);
  * same location.
  */
 
-/* Does every PE request multicast, on a device that supports it and that no other PE uses? */
-bool ch_multicast_is_possible(const struct ch_data_peer *peers, uint32_t n);
+/* Does every PE request multicast, on a device that supports it and that no other PE uses, and
+ * are all on one host? */
+bool ch_multicast_is_possible(const struct ch_boot *boot, const struct ch_data_peer *peers);
 
 /* Unmap the chunk's multicast object on this PE, and release it. */
 void ch_multicast_undo(const struct ch_data *data, const struct ch_chunk *chunk);
