@@ -418,7 +418,7 @@ static void progress_often(const struct net_pe *pe)
 }
 
 /* Who sleeps at the descriptor is woken by what arrives, though another thread made progress
- * since. */
+ * since. The PEs are connected before, since what they post until then needs progress. */
 static void watched_main(struct ch_boot *boot)
 {
     enum { PATIENCE_MS = 20000 };
@@ -427,6 +427,10 @@ static void watched_main(struct ch_boot *boot)
 
     net_pe_open(&pe, boot, ops, 64, 1);
     is_passive = (ops->caps(pe.ep) & CH_LINK_PASSIVE) != 0;
+    net_put_word(ops, pe.ep, CTX_A, pe.next, word_of(&pe, pe.next, 1), 1);
+    net_pe_word(&pe, word_of(&pe, pe.me, 1), 1);
+    net_pe_done(&pe, CTX_A, pe.next);
+    net_pe_meet(&pe);
     for (uint64_t round = 1; round <= 5; round++) {
         struct pollfd fd = {ops->watch(pe.ep), POLLIN, 0};
 

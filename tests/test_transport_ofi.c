@@ -232,6 +232,35 @@ START_TEST(stranger__without_secret__reads_and_writes_nothing)
 }
 END_TEST
 
+/* ---- sleep ---- */
+
+/* Nothing wakes a PE for what it could not send at once. */
+static void unsent_main(struct ch_boot *boot)
+{
+    struct ch_ofi_op *room;
+    struct net_pe pe;
+
+    net_pe_open(&pe, boot, &ch_link_ofi, BYTES, 1);
+    room = pe.ep->free_sends;
+    pe.ep->free_sends = NULL;
+    net_put_word(&ch_link_ofi, pe.ep, 0, pe.next, (uint64_t *)(void *)pe.there[pe.next], 1);
+    EXPECT(ch_link_ofi.watch(pe.ep) == -1);
+    pe.ep->free_sends = room;
+    net_pe_word(&pe, (const uint64_t *)(const void *)pe.memory, 1);
+    net_pe_done(&pe, 0, pe.next);
+    net_pe_meet(&pe);
+    while (pe.ep->fd >= 0 && ch_link_ofi.watch(pe.ep) == -1 && net_pe_step(&pe))
+        ;
+    net_pe_meet(&pe);
+    net_pe_close(&pe);
+}
+
+START_TEST(watch__with_unsent_messages__gives_no_descriptor)
+{
+    net_run(2, unsent_main);
+}
+END_TEST
+
 /* ---- keys ---- */
 
 static void keys_main(struct ch_boot *boot)
@@ -545,6 +574,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_set_timeout(tcase, 60);
     tcase_add_test(tcase, stranger__without_secret__reads_and_writes_nothing);
+    tcase_add_test(tcase, watch__with_unsent_messages__gives_no_descriptor);
     tcase_add_test(tcase, keys__of_parts__are_random);
     tcase_add_test(tcase, keys__that_can_be_guessed__refuse_sockets);
     tcase_add_test(tcase, gpu__its_memory__is_registered_by_address_and_device);

@@ -425,13 +425,23 @@ static chorus_status ofi_progress(struct ch_endpoint *ep, bool *moved_out)
     return CH_FAIL(ep->status, "%s", ep->why);
 }
 
+/* Was there no room for a message, so that progress has to send it? */
+static bool has_unsent(const struct ch_endpoint *ep)
+{
+    for (uint32_t pe = 0; pe < ep->terms.n; pe++)
+        if (!ep->peers[pe].has_failed && ep->peers[pe].n_out != sizeof(struct ch_ofi_header))
+            return true;
+    return false;
+}
+
 /* There may be completions already that the descriptor will not announce: then it is not
- * returned. */
+ * returned. Nor does it announce that a provider has room again, as when it has connected. */
 static int ofi_watch(struct ch_endpoint *ep)
 {
     struct fid *queue = &ep->cq->fid;
 
     if (ep->endpoint == NULL) return -1; /* a provider may still list it with the queue */
+    if (has_unsent(ep)) return -1;
     return ep->fd >= 0 && fi_trywait(ep->fabric, &queue, 1) == FI_SUCCESS ? ep->fd : -1;
 }
 
