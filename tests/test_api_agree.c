@@ -136,15 +136,22 @@ START_TEST(agree__transports_differ__names_both)
     for (int i = 0; i < PES; i++)
         pes[i].options.transport = i == 1 ? "mapped" : "mapped,tcp";
     run(pes);
-    assert_all(
-        pes, CHORUS_ERR_ARG,
-        "CHORUS_TRANSPORT is \"mapped\" on PE 1 and \"mapped,tcp\" on PE 0; set it alike");
+    assert_all(pes, CHORUS_ERR_ARG,
+               "CHORUS_TRANSPORT allows mapped on PE 1 and mapped,tcp on PE 0; set it alike");
 
     prepare(pes);
     for (int i = 0; i < PES; i++)
         pes[i].options.transport = i == 2 ? "no such" : "";
     run(pes);
-    assert_all(pes, CHORUS_ERR_ARG, "CHORUS_TRANSPORT is \"no such\" on PE 2 and \"\" on PE 0");
+    assert_all(
+        pes, CHORUS_ERR_ARG,
+        "CHORUS_TRANSPORT allows unknown names on PE 2 and mapped,verbs,ofi,tcp on PE 0");
+
+    prepare(pes);
+    for (int i = 0; i < PES; i++)
+        pes[i].options.transport = i == 1 ? "tcp" : "^mapped,verbs,ofi,tcp";
+    run(pes);
+    assert_all(pes, CHORUS_ERR_ARG, "CHORUS_TRANSPORT allows tcp on PE 1 and nothing on PE 0");
 
     prepare(pes);
     for (int i = 0; i < PES; i++)

@@ -32,8 +32,8 @@ REFUSED = [
      'the heap is on GPUs, which reach those of their own host without a network, and CHORUS_TRANSPORT is "tcp"; add "mapped" to '
      'it, or set CHORUS_HEAP=host'),
     ({}, ["1:CHORUS_TRANSPORT=mapped"],
-     'CHORUS_TRANSPORT is "mapped" on PE 1 and "mapped,tcp" on PE 0; set it alike for all PEs'),
-    ({}, ["0:CHORUS_TRANSPORT=tpc"], 'CHORUS_TRANSPORT is "mapped,tcp" on PE 1 and "tpc" on PE 0; set it alike for all PEs'),
+     "CHORUS_TRANSPORT allows mapped on PE 1 and mapped,tcp on PE 0; set it alike for all PEs"),
+    ({}, ["0:CHORUS_TRANSPORT=tpc"], "CHORUS_TRANSPORT allows mapped,tcp on PE 1 and unknown names on PE 0; set it alike for all PEs"),
     # The page of the doorbell, and the pool of messages.
     ({}, ["1:pinned_bytes_max=0"], f"heap on GPUs: {HOST_1}{LOCKED}"),
     ({}, ["1:pinned_bytes_max=65536"], f"heap on GPUs: {HOST_1}{LOCKED}"),

@@ -26,26 +26,27 @@
     X(SYNC_MAX, sync_max) X(CTAS, ctas) X(CHUNK, chunk)
 /* clang-format on */
 
-enum { TEXT_BYTES = 64 };
-
-/* The bit of `mapped` in a set of kinds; those of networks come before it. */
+/* A set of kinds has a bit for each network, and this one for `mapped`; or it is KINDS_UNKNOWN,
+ * as the variable has a name that is none. */
 #define KIND_MAPPED (UINT32_C(1) << CH_KIND_COUNT)
+#define KINDS_UNKNOWN UINT32_MAX
+
+enum { KINDS_TEXT_BYTES = 64 };
 
 struct claim {
 #define X(NAME, field) uint64_t field;
     AGREED_OPTIONS(X)
 #undef X
-    char transport[TEXT_BYTES]; /* for messages; may be cut */
-    uint32_t kinds;             /* that it allows: KIND_MAPPED, and bits by kind */
-    uint32_t heap;              /* a chorus_heap */
-    uint32_t check;
+    uint32_t kinds; /* that CHORUS_TRANSPORT allows */
+    uint16_t heap;  /* a chorus_heap */
+    uint16_t check;
     uint64_t select_digest;
     uint64_t n_cores; /* number of cores that it counts on its host; whether PEs share cores
                          decides on algorithms, too */
 };
 
-/* Returns the set of the kinds that CHORUS_TRANSPORT allows; 0: it is not valid, which is
- * reported when the links are opened. */
+/* Returns the set of the kinds that CHORUS_TRANSPORT allows. If it has an unknown name on all
+ * PEs, that is reported when the links are opened. */
 static uint32_t read_kinds(const char *transport)
 {
     struct ch_kinds kinds;
@@ -53,12 +54,28 @@ static uint32_t read_kinds(const char *transport)
 
     if (ch_kinds_read(transport, &kinds) != CHORUS_OK) {
         ch_error_forget();
-        return 0;
+        return KINDS_UNKNOWN;
     }
     set = kinds.may_map ? KIND_MAPPED : 0;
     for (int k = 0; k < CH_KIND_COUNT; k++)
         if (kinds.is_allowed[k]) set |= UINT32_C(1) << k;
     return set;
+}
+
+/* For messages: the names in a set of kinds. */
+static const char *kinds_text(uint32_t set, char text_out[KINDS_TEXT_BYTES])
+{
+    int used = snprintf(text_out, KINDS_TEXT_BYTES, "%s",
+                        set == KINDS_UNKNOWN       ? "unknown names"
+                        : set == 0                 ? "nothing"
+                        : (set & KIND_MAPPED) != 0 ? "mapped"
+                                                   : "");
+
+    for (int k = 0; k < CH_KIND_COUNT && set != KINDS_UNKNOWN; k++)
+        if ((set & UINT32_C(1) << k) != 0 && ch_kind_ops[k] != NULL)
+            used += snprintf(text_out + used, (size_t)(KINDS_TEXT_BYTES - used), "%s%s",
+                             used == 0 ? "" : ",", ch_kind_ops[k]->name);
+    return text_out;
 }
 
 /* Set the values of this PE that must be equal on all PEs, except n_cores. */
@@ -68,11 +85,21 @@ static void fill_claim(struct claim *claim, const struct ch_options *options,
 #define X(NAME, field) claim->field = options->field;
     AGREED_OPTIONS(X)
 #undef X
-    (void)snprintf(claim->transport, sizeof(claim->transport), "%s", options->transport);
     claim->kinds = read_kinds(options->transport);
-    claim->heap = options->heap;
-    claim->check = (uint32_t)options->check;
+    claim->heap = (uint16_t)options->heap;
+    claim->check = (uint16_t)options->check;
     claim->select_digest = select_digest;
+}
+
+/* Fail, as CHORUS_TRANSPORT differs. */
+static chorus_status fail_kinds(const struct claim *claims, uint32_t pe)
+{
+    char there[KINDS_TEXT_BYTES], first[KINDS_TEXT_BYTES];
+
+    return CH_FAIL(
+        CHORUS_ERR_ARG,
+        "CHORUS_TRANSPORT allows %s on PE %u and %s on PE 0; set it alike for all PEs",
+        kinds_text(claims[pe].kinds, there), pe, kinds_text(claims[0].kinds, first));
 }
 
 /* Fails for the first PE whose claim differs from that of PE 0. */
@@ -94,12 +121,7 @@ static chorus_status compare_claims(const struct ch_boot *boot, const struct cla
                 "the heap asked for is %s on PE %u and %s on PE 0; set CHORUS_HEAP, or the "
                 "attributes of chorusx_init_attr, to the same value on all PEs",
                 ch_heap_names[claims[pe].heap], pe, ch_heap_names[claims[0].heap]);
-        if (claims[pe].kinds != claims[0].kinds)
-            return CH_FAIL(
-                CHORUS_ERR_ARG,
-                "CHORUS_TRANSPORT is \"%s\" on PE %u and \"%s\" on PE 0; set it alike for "
-                "all PEs",
-                claims[pe].transport, pe, claims[0].transport);
+        if (claims[pe].kinds != claims[0].kinds) return fail_kinds(claims, pe);
         if (claims[pe].check != claims[0].check)
             return CH_FAIL(CHORUS_ERR_ARG,
                            "CHORUS_CHECK is %u on PE %u and %u on PE 0; set it to the same "
