@@ -326,7 +326,7 @@ static void fail_before_trial(struct ch_boot *boot)
     options.node = fake.host == 0 ? "a" : "b";
     EXPECT(ch_boot_locate(boot, &options) == CHORUS_OK);
     EXPECT(ch_heap_open(boot, &options, &heap) == CHORUS_ERR_SYSTEM);
-    EXPECT(pes_message_has("heap on GPUs: PE 1: registering: the test says no"));
+    EXPECT(pes_message_has("heap on GPUs: PE 1 on host a: registering: the test says no"));
     EXPECT(fake.devices == 0 && fake.handles == 0 && fake.mapped == 0 && fake.reserved == 0);
 }
 
@@ -629,8 +629,19 @@ static void open_without_one(struct ch_boot *boot)
 
 static void open_too_far(struct ch_boot *boot)
 {
-    open_with_fault(boot, CHORUS_ERR_UNSUPPORTED,
-                    "(fake 1 at 0000:01:00.0) cannot reach the memory of PE 0's");
+    struct ch_heap *heap;
+
+    EXPECT(open_kind(boot, CHORUS_HEAP_cuda, &heap) == CHORUS_OK);
+    EXPECT(ch_heap_has_pool(heap));
+    EXPECT((ch_heap_class(heap, 1) == CH_CLASS_beside) == (boot->me != 1));
+    EXPECT(strcmp(ch_heap_why_class(heap, 1), "this PE") == 0 ||
+           strstr(ch_heap_why_class(heap, 1), "cannot reach the memory of PE") != NULL ||
+           strstr(ch_heap_why_class(heap, 1), "the peer does not map this PE's memory") !=
+               NULL);
+    close_all(boot, heap);
+    EXPECT(open_kind(boot, CHORUS_HEAP_auto, &heap) == CHORUS_OK);
+    EXPECT(ch_heap_device(heap) == NULL);
+    close_all(boot, heap);
 }
 
 static void open_when_full(struct ch_boot *boot)

@@ -111,7 +111,8 @@ static void try_all(size_t n, bool is_reached[])
         request.type = types[rest % 3];
         request.op = ops[(rest /= 3) % 3];
         ck_assert_int_eq(ch_algo_find(request.coll, algos[(rest /= 3) % 4], &algo), CHORUS_OK);
-        request.offers = algo->needs | (k % 2 != 0 ? CH_NEED_map : 0) | CH_NEED_SYMMETRIC;
+        request.offers =
+            algo->needs | CH_NEED_packets | (k % 2 != 0 ? CH_NEED_map : 0) | CH_NEED_SYMMETRIC;
         request.machine = machines[(rest /= 4) % 3];
         request.reach = 1u << (rest /= 3) % CH_REACH_COUNT;
         request.cores = 1u << rest / CH_REACH_COUNT;

@@ -227,7 +227,7 @@ static void tell_ways(struct ch_boot *boot)
         if (pe / half == boot->me / half)
             expect_way(&s, pe, near, "memory of its GPU");
         else
-            expect_way(&s, pe, far, "staged over tcp: ");
+            expect_way(&s, pe, far, "staged (tcp registers no GPU memory) over tcp: ");
     }
     side_close(&s);
 }

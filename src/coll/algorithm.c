@@ -36,9 +36,6 @@ enum {
     NEEDS_ll128 = CH_NEED_packets | CH_NEED_lines
 };
 
-/* Stores that reach the memory of every peer reach their sync memory. */
-#define WITH_IMPLIED(needs) ((needs) | (((needs)&CH_NEED_map) != 0 ? CH_NEED_packets : 0))
-
 const struct ch_algo ch_algos[CH_ALGO_COUNT] = {
 #define X(COLL, NAME, PROTO, FN, NEEDS, RADIX, STEPS, WIRE, KERNEL) \
     {                                                               \
@@ -46,7 +43,7 @@ const struct ch_algo ch_algos[CH_ALGO_COUNT] = {
         .coll = CHORUS_COLL_##COLL,                                 \
         .name = #NAME,                                              \
         .proto = CH_PROTO_##PROTO,                                  \
-        .needs = WITH_IMPLIED((NEEDS) | NEEDS_##PROTO),             \
+        .needs = (NEEDS) | NEEDS_##PROTO,                           \
         .takes_radix = (RADIX),                                     \
         .kernel = CH_KERNEL_##KERNEL,                               \
         .lanes_max = CH_LANES_##KERNEL,                             \

@@ -186,8 +186,9 @@ static chorus_status open_data(struct ch_heap *heap, const struct ch_options *op
     CH_TRY(check_sharing(all, peers, heap->n));
     CH_TRY(ch_data_open(heap->boot, options, peers, own, &heap->data));
     if (options->heap == CHORUS_HEAP_auto && !ch_data_is_one_group(heap->data))
-        st = CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                     "GPUs of several hosts are used only if CHORUS_HEAP is cuda");
+        st = CH_FAIL(
+            CHORUS_ERR_UNSUPPORTED,
+            "GPUs that are not all near each other are used only if CHORUS_HEAP is cuda");
     else
         st = ch_heap_pool_open(heap);
     if (st != CHORUS_OK) {

@@ -34,6 +34,13 @@ struct ch_range ch_range_clip(struct ch_range a, struct ch_range b)
     return (struct ch_range){a.lo > b.lo ? a.lo : b.lo, a.hi < b.hi ? a.hi : b.hi};
 }
 
+/* What a request offers that meets these needs: stores that reach all memory of every peer
+ * reach its sync memory. */
+static uint32_t with_implied(uint32_t needs)
+{
+    return needs | ((needs & CH_NEED_map) != 0 ? (uint32_t)CH_NEED_packets : 0);
+}
+
 /* The sets of offers that meet the needs, as table.h says, in a table that serves these
  * reaches. */
 static uint64_t offers_of(chorus_coll coll, uint32_t needs, uint32_t reach)
@@ -45,7 +52,8 @@ static uint64_t offers_of(chorus_coll coll, uint32_t needs, uint32_t reach)
     for (size_t i = 0; i < CH_ALGO_COUNT; i++) {
         if (ch_algos[i].coll != coll) continue;
         assert(bit < 64);
-        if ((needs & ~(ch_algos[i].needs | always)) == 0) offers |= UINT64_C(1) << bit;
+        if ((needs & ~(with_implied(ch_algos[i].needs) | always)) == 0)
+            offers |= UINT64_C(1) << bit;
         bit++;
     }
     return offers;
