@@ -243,21 +243,24 @@ CH_FN int ch_ring_has_data(const struct ch_request *r)
 
 /* Post a request. Its sources were stored by this lane, or by lanes that have synchronised with
  * it since, as were earlier accesses to where a get stores. The fence comes before the ticket,
- * because the consumer waits for all who have one. */
+ * because the consumer waits for all who have one. Nothing depends on the first two loads until
+ * the ticket is there, so a GPU has all three under way at once; a ticket of a ring that is
+ * broken may stay without a request. */
 CH_FN chorus_status ch_ring_post(const struct ch_ring *ring,
                                  const struct ch_wait_policy *policy,
                                  const struct ch_request *request)
 {
+    const uint64_t seen = ch_relaxed_load(&ring->shared->seen);
     chorus_status st = ch_ring_failure(ring);
     struct ch_ring_slot *slot;
     uint64_t ticket, head = request->head;
     uint32_t phase;
     int waited = 0;
 
-    if (st != CHORUS_OK) return st;
     if (ch_ring_has_data(request)) ch_release_fence();
     ticket = ch_ticket_take(&ring->shared->ticket);
-    if (!ch_ring_has_credit(ring, ticket, ch_relaxed_load(&ring->shared->seen))) {
+    if (st != CHORUS_OK) return st;
+    if (!ch_ring_has_credit(ring, ticket, seen)) {
         st = ch_ring_await_credit(ring, policy, ticket, &waited);
         if (st != CHORUS_OK) return st;
     }

@@ -41,7 +41,7 @@ BACK = "in the completion words .* where there was"
 
 MUTANTS = [
     Mutant("phases compared as if they did not wrap around", "(uint32_t)(hi[q] >> 32) != phase",
-           "(uint32_t)(hi[q] >> 32) < phase", REQUEST),
+           "(uint32_t)(hi[q] >> 32) < phase", REQUEST + "|" + REUSED),
     Mutant("tickets compared as if they did not wrap around",
            "ticket - freed < UINT64_C(1) << ring->capacity_log2",
            "ticket < freed + (UINT64_C(1) << ring->capacity_log2)", REUSED + "|" + DEADLOCK),

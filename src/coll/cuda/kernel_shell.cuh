@@ -106,6 +106,20 @@ CH_FN void *ch_compute_here(const void *x)
     return __cvta_global_to_generic(address);
 }
 
+#if CH_ROUTED
+/* Bring the routes closer, which do not change while the team exists: the first post of a call
+ * would wait for two loads that depend on each other. */
+CH_FN void ch_prefetch_routes(const struct ch_coll *c, struct ch_lanes g)
+{
+    const char *route = 0;
+
+    if (g.lane < c->n) route = (const char *)c->remotes[g.lane].link;
+    if (route == 0) return;
+    asm volatile("prefetch.global.L1 [%0];" ::"l"(route));
+    asm volatile("prefetch.global.L1 [%0];" ::"l"(route + sizeof(struct ch_route) - 1));
+}
+#endif
+
 /*
  * Prepare the CTA, and wait for the previous kernel, unless the body does
  * (ch_wait_previous_call). Returns 0 if the call is skipped, as an earlier call failed.
@@ -135,6 +149,9 @@ CH_FN int ch_kernel_begin(struct ch_coll *c, enum ch_proto proto, struct ch_lane
     c->exchanges = (uint64_t *)ch_compute_here(c->exchanges);
     c->positions = (struct ch_positions *)ch_compute_here(c->positions);
     asm volatile("" : "+l"(c->count));
+#if CH_ROUTED
+    ch_prefetch_routes(c, g);
+#endif
     if (known == 1) return 0;
     if (c->is_due) return 1;
     ch_kernel_wait_previous(c->lets_next);
