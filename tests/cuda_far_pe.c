@@ -13,6 +13,7 @@
 #include "cuda_fake.h"
 #include "cuda_far.h"
 #include "link_gpu.h"
+#include "team/table.h"
 #include "transport/network.h"
 
 #include <dirent.h>
@@ -308,6 +309,20 @@ static void threads_run_where_they_may(hwloc_bitmap_t given)
     hwloc_bitmap_free(set);
 }
 
+/* Kernels find the pools of PEs of this host where their own PE has mapped them. */
+static void kernels_reach_pools_beside(void)
+{
+    const struct ch_context *context = ch_context_get();
+    const struct ch_team *world = context->teams->slots[CHORUS_TEAM_WORLD].team;
+
+    for (uint32_t pe = 0; pe < world->n; pe++) {
+        if (world->remotes[pe].link == NULL || !ch_heap_is_mapped(context->heap, pe)) continue;
+        EXPECT(ch_heap_mapped_at(context->heap, pe,
+                                 world->peers[pe].sync + world->remotes[pe].sync,
+                                 world->layout.dup_bytes) == world->peers[pe].sync);
+    }
+}
+
 /* --- networks that access GPU memory -------------------------------------------------------
  */
 /* How they do, by FAR_WAY, and why memory is staged if they do not. */
@@ -392,6 +407,7 @@ int main(int argc, char **argv)
     replays(stream);
     replays_at_once(stream);
     failures_are_reported(stream);
+    kernels_reach_pools_beside();
     threads_run_where_they_may(given);
     the_network_is_used_so(way);
     hwloc_bitmap_free(given);

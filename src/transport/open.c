@@ -86,11 +86,11 @@ static void give_way(void *arg)
     ch_network_lock(network);
 }
 
-/* Set the host of each PE; unless may_map, each PE has one of its
+/* Set the host of each PE; unless mapped is allowed, each PE has one of its
  * own. All PEs get the same result, since the settings are compared. If both loop and mapped
  * are selected on one host, the PEs are treated as PEs of three hosts, alternately. */
 static chorus_status set_nodes(struct ch_network *network, const struct ch_boot *boot,
-                               bool may_map)
+                               const struct ch_kinds *kinds)
 {
     enum { PRETENDED = 3 };
 
@@ -98,9 +98,10 @@ static chorus_status set_nodes(struct ch_network *network, const struct ch_boot 
     if (network->nodes == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the hosts of %u PEs", boot->n);
     for (uint32_t pe = 0; pe < boot->n; pe++)
-        network->nodes[pe] = !may_map              ? pe
-                             : boot->nodes != NULL ? boot->nodes[pe]
-                                                   : pe % PRETENDED;
+        network->nodes[pe] = !kinds->may_map                   ? pe
+                             : boot->nodes != NULL             ? boot->nodes[pe]
+                             : kinds->is_allowed[CH_KIND_loop] ? pe % PRETENDED
+                                                               : 0;
     return CHORUS_OK;
 }
 
@@ -318,6 +319,7 @@ static chorus_status put_staged_over(struct ch_network *network,
         .memory = network->staging,
         .on_device = network->staging,
         .bytes = STAGING_BYTES,
+        .numbers = network->numbers,
         .is_direct = network->is_direct,
         .why_staged = network->why_staged,
         .flush = (enum ch_staged_flush)network->flush,
@@ -342,6 +344,9 @@ static chorus_status open_staged(struct ch_network *network, const struct ch_lin
     if (network->ops == NULL || has_beside(network)) vote.mine = add_beside(network);
     if (vote.mine == CHORUS_OK)
         vote.mine = ch_heap_pool_alloc(network->heap, STAGING_BYTES, &network->staging);
+    if (vote.mine == CHORUS_OK)
+        vote.mine = ch_heap_sync_alloc(network->heap, CH_STAGED_NUMBERS * sizeof(uint64_t),
+                                       &network->numbers);
     if (vote.mine == CHORUS_OK)
         vote.mine = ch_proxy_open(network->heap, network, &network->proxy);
     CH_TRY(ch_boot_vote(network->boot, &vote, NULL));
@@ -424,7 +429,7 @@ chorus_status ch_network_open(struct ch_boot *boot, struct ch_heap *heap,
     network->heap = heap;
     network->stop_fd = -1;
     (void)pthread_mutex_init(&network->lock, NULL);
-    st = set_nodes(network, boot, kinds.may_map);
+    st = set_nodes(network, boot, &kinds);
     if (st == CHORUS_OK) st = set_reached(network);
     if (st == CHORUS_OK && (ch_heap_has_pool(heap) || !is_one_host(network))) {
         st = open_network(network, heap, options, policy, &kinds);
@@ -452,7 +457,10 @@ void ch_network_close(struct ch_network *network)
     ch_network_disconnect(network);
     (void)pthread_mutex_destroy(&network->lock);
     ch_proxy_close(network->proxy);
-    if (network->staging != NULL) ch_heap_pool_free(network->heap, network->staging);
+    if (network->staging != NULL) {
+        ch_heap_pool_free(network->heap, network->staging);
+        ch_heap_sync_free(network->heap, network->numbers);
+    }
     free(network->is_reached);
     free(network->maps);
     free(network->hosts);

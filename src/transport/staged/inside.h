@@ -84,7 +84,8 @@ _Static_assert(sizeof(struct ch_staged_head) == CH_STAGED_HEAD, "the size of a h
 
 struct ch_staged_stream {
     void *stream;    /* a cudaStream_t */
-    uint64_t *ended; /* in pinned memory: the stream stores the number of its last mark */
+    uint64_t *ended; /* in pinned memory: the stream stores the number of its last mark, modulo
+                        CH_STAGED_NUMBERS */
     uint64_t *ended_on_device;
     uint64_t marks;    /* that were queued */
     bool has_unmarked; /* work was queued after the last of them */
@@ -250,24 +251,23 @@ void ch_staged_describe(const struct ch_endpoint *ep, uint32_t pe,
 
 /* ---- stream.c ---- */
 
+/* Fill terms.numbers. */
+CH_MUST_CHECK chorus_status ch_staged_make_numbers(const struct ch_endpoint *ep);
 CH_MUST_CHECK chorus_status ch_staged_stream_open(struct ch_endpoint *ep,
                                                   struct ch_staged_stream *stream, char *ended);
 void ch_staged_stream_close(struct ch_endpoint *ep, struct ch_staged_stream *stream);
 /* Queue a copy. Returns its mark; 0: it failed, and so has the peer. */
 uint64_t ch_staged_copy(struct ch_endpoint *ep, struct ch_staged_stream *stream,
                         struct ch_staged_peer *peer, void *dst, const void *src, size_t bytes);
-/* The same for an operation on a word of 4 or 8 bytes on the GPU. `fetched`, in pinned memory,
- * gets the old value, except of CH_AMO_SET, for which it may be null. */
+/* The same for an operation on a word of 4 or 8 bytes on the GPU. `fetched`, in pinned memory, is
+ * used until that has ended, and then has the old value, except after CH_AMO_SET. */
 uint64_t ch_staged_change(struct ch_endpoint *ep, struct ch_staged_stream *stream,
                           struct ch_staged_peer *peer, struct ch_amo_request *request,
                           uint64_t *fetched);
 /* Queue a mark after the work that has none. */
 void ch_staged_mark(struct ch_endpoint *ep, struct ch_staged_stream *stream);
 /* Has all work up to a mark ended? */
-static inline bool ch_staged_has_ended(const struct ch_staged_stream *stream, uint64_t mark)
-{
-    return __atomic_load_n(stream->ended, __ATOMIC_ACQUIRE) >= mark;
-}
+bool ch_staged_has_ended(const struct ch_staged_stream *stream, uint64_t mark);
 /* Is work under way? */
 static inline bool ch_staged_is_busy(const struct ch_staged_stream *stream)
 {

@@ -79,18 +79,12 @@ static const char *word_fault(struct ch_endpoint *ep, const struct ch_staged_hea
 
 /* ---- data ---- */
 
-/* Store the data of a slot at dst: a word by one access. */
+/* Store the data of a slot at dst: a word by one access, as copies do. */
 static void store_data(struct ch_endpoint *ep, struct ch_staged_peer *peer, char *dst,
                        bool is_on_gpu, const char *data, size_t bytes)
 {
     if (!is_on_gpu) {
         ch_put_bytes(dst, data, bytes);
-    } else if ((bytes == 4 || bytes == 8) && (uintptr_t)dst % bytes == 0) {
-        struct ch_amo_request request = {
-            .op = CH_AMO_SET, .bytes = (unsigned)bytes, .word = dst};
-
-        memcpy(&request.value, data, bytes);
-        peer->in_mark = ch_staged_change(ep, &ep->in, peer, &request, NULL);
     } else {
         peer->in_mark = ch_staged_copy(ep, &ep->in, peer, dst, data, bytes);
     }

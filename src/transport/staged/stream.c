@@ -3,10 +3,15 @@
  * stream.c: copies and stores that this PE's GPU performs for the network, and their ends.
  *
  * There are two streams, one for each direction, of the highest priority: peers wait for this
- * work, and it must not wait behind that of the program. After its work a stream stores the
- * number of a mark in pinned memory, where the CPU loads it: to ask CUDA for the end of an
- * event would be a call of its driver in each poll. Short copies that are queued together share
- * a mark.
+ * work, and it must not wait behind that of the program. Streams share the few queues of the
+ * GPU's front end, in which work waits for that of other streams, and kernels of the program
+ * may wait there for what this network brings. Data, words and marks are therefore copies,
+ * which copy engines perform without that front end; only atomics that compute are kernels.
+ *
+ * A mark is a copy of its number, from a list of numbers in memory of the GPU to pinned memory,
+ * where the CPU loads it: to ask CUDA for the end of an event would be a call of its driver in
+ * each poll. The list holds the numbers modulo its length. Short copies that are queued
+ * together share a mark.
  */
 #include "transport/staged/inside.h"
 
@@ -33,6 +38,15 @@ chorus_status ch_staged_stream_open(struct ch_endpoint *ep, struct ch_staged_str
     stream->ended_on_device = (uint64_t *)(void *)on_device(ep, ended);
     *stream->ended = 0;
     return ch_device_stream_create(ep->terms.device, true, &stream->stream);
+}
+
+chorus_status ch_staged_make_numbers(const struct ch_endpoint *ep)
+{
+    uint64_t numbers[CH_STAGED_NUMBERS];
+
+    for (uint64_t i = 0; i < CH_STAGED_NUMBERS; i++)
+        numbers[i] = i;
+    return ch_device_copy(ep->terms.device, ep->terms.numbers, numbers, sizeof(numbers));
 }
 
 void ch_staged_stream_close(struct ch_endpoint *ep, struct ch_staged_stream *stream)
@@ -63,15 +77,15 @@ uint64_t ch_staged_copy(struct ch_endpoint *ep, struct ch_staged_stream *stream,
     return mark;
 }
 
-/* Queue the operation: by the front end or a copy engine of the device, if these can perform
- * it, since a kernel waits for a free multiprocessor. */
+/* Queue the operation: by a copy, if that performs it. A copy of an aligned word of 4 or 8
+ * bytes is one access. */
 static chorus_status queue_change(const struct ch_device *device, void *stream,
                                   struct ch_amo_request *request)
 {
     switch (request->op) {
     case CH_AMO_SET:
-        return ch_device_put_store(device, stream, request->word, request->value,
-                                   request->bytes);
+        return ch_device_put_copy(device, stream, request->word, request->fetched,
+                                  request->bytes);
     case CH_AMO_FETCH:
         return ch_device_put_copy(device, stream, request->fetched, request->word,
                                   request->bytes);
@@ -84,22 +98,38 @@ uint64_t ch_staged_change(struct ch_endpoint *ep, struct ch_staged_stream *strea
                           struct ch_staged_peer *peer, struct ch_amo_request *request,
                           uint64_t *fetched)
 {
-    if (fetched != NULL) {
-        *fetched = 0; /* of a word of 4 bytes, only the lower half is stored */
-        request->fetched = (uint64_t *)(void *)on_device(ep, (char *)(void *)fetched);
-    }
+    /* What is set; and of a word of 4 bytes, only the lower half is fetched. */
+    *fetched = request->op == CH_AMO_SET ? request->value : 0;
+    request->fetched = (uint64_t *)(void *)on_device(ep, (char *)(void *)fetched);
     return note_work(ep, stream, peer, queue_change(ep->terms.device, stream->stream, request));
 }
 
+/* How many marks of the stream have ended: the last number that it stored, which is among the
+ * last CH_STAGED_NUMBERS. */
+static uint64_t ended_marks(const struct ch_staged_stream *stream)
+{
+    const uint64_t number = __atomic_load_n(stream->ended, __ATOMIC_ACQUIRE);
+
+    return stream->marks - (stream->marks - number) % CH_STAGED_NUMBERS;
+}
+
+bool ch_staged_has_ended(const struct ch_staged_stream *stream, uint64_t mark)
+{
+    return ended_marks(stream) >= mark;
+}
+
+/* If so many marks are under way that their numbers would repeat, the next call queues it. */
 void ch_staged_mark(struct ch_endpoint *ep, struct ch_staged_stream *stream)
 {
+    const uint64_t next = stream->marks + 1;
     chorus_status status;
 
-    if (!stream->has_unmarked) return;
-    status = ch_device_put_store(ep->terms.device, stream->stream, stream->ended_on_device,
-                                 stream->marks + 1, sizeof(*stream->ended));
+    if (!stream->has_unmarked || next - ended_marks(stream) == CH_STAGED_NUMBERS) return;
+    status = ch_device_put_copy(ep->terms.device, stream->stream, stream->ended_on_device,
+                                &ep->terms.numbers[next % CH_STAGED_NUMBERS],
+                                sizeof(*stream->ended));
     stream->has_unmarked = false;
-    stream->marks++;
+    stream->marks = next;
     if (status != CHORUS_OK) ch_staged_fail_device(ep, NULL, status);
 }
 
