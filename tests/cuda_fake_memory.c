@@ -40,6 +40,20 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaM
     return cudaSuccess;
 }
 
+cudaError_t cudaMemcpy2DAsync(void *dst, size_t dst_pitch, const void *src, size_t src_pitch,
+                              size_t width, size_t height, enum cudaMemcpyKind kind,
+                              cudaStream_t stream)
+{
+    for (size_t row = 0; row < height; row++) {
+        const cudaError_t error =
+            cudaMemcpyAsync((char *)dst + row * dst_pitch, (const char *)src + row * src_pitch,
+                            width, kind, stream);
+
+        if (error != cudaSuccess) return error;
+    }
+    return cudaSuccess;
+}
+
 cudaError_t cudaMemsetAsync(void *dst, int value, size_t bytes, cudaStream_t stream)
 {
     (void)stream;

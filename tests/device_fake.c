@@ -369,6 +369,12 @@ bool ch_device_is_on_gpu(const struct ch_device *device, const void *ptr)
     return fake_streams != NULL && fake_streams->is_on_gpu(ptr);
 }
 
+chorus_status ch_device_put_engine_copy(const struct ch_device *device, void *stream, void *dst,
+                                        const void *src, size_t bytes)
+{
+    return ch_device_put_copy(device, stream, dst, src, bytes);
+}
+
 chorus_status ch_device_put_copy(const struct ch_device *device, void *stream, void *dst,
                                  const void *src, size_t bytes)
 {

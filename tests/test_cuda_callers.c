@@ -51,6 +51,29 @@ START_TEST(stream__created__takes_stores_of_words)
 }
 END_TEST
 
+START_TEST(engine_copy__any_bytes__are_all_copied)
+{
+    static const size_t lengths[] = {1,  2,    3,     4,     5,     7,     8,     9,
+                                     63, 1021, 16384, 32767, 32768, 32769, 100000};
+    static unsigned char from[100000], to[100000 + 2];
+    void *stream = NULL;
+
+    ck_assert_int_eq(ch_device_stream_create(device, true, &stream), CHORUS_OK);
+    for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
+        const size_t bytes = lengths[i];
+
+        for (size_t k = 0; k < bytes; k++)
+            from[k] = (unsigned char)(k * 7 + i + k / 256);
+        memset(to, 0xee, sizeof(to));
+        ck_assert_int_eq(ch_device_put_engine_copy(device, stream, to + 1, from, bytes),
+                         CHORUS_OK);
+        ck_assert_mem_eq(to + 1, from, bytes);
+        ck_assert(to[0] == 0xee && to[bytes + 1] == 0xee);
+    }
+    ch_device_stream_destroy(device, stream);
+}
+END_TEST
+
 START_TEST(stream__urgent__has_the_highest_priority)
 {
     void *urgent = NULL, *other = NULL;
@@ -131,6 +154,7 @@ int main(void)
     suite_add_tcase(suite, tcase);
     tcase_add_checked_fixture(tcase, setup, teardown);
     tcase_add_test(tcase, stream__created__takes_stores_of_words);
+    tcase_add_test(tcase, engine_copy__any_bytes__are_all_copied);
     tcase_add_test(tcase, stream__urgent__has_the_highest_priority);
     tcase_add_test(tcase, stream__on_a_full_gpu__is_refused);
     tcase_add_test(tcase, store__on_a_gpu_that_fails__is_a_failure);

@@ -110,7 +110,7 @@ END_TEST
 
 static struct ch_sync_layout layout_in_pool(uint32_t n, bool is_world)
 {
-    const size_t most = CH_POOL_DUP_BYTES_MAX(n, is_world);
+    const size_t most = CH_POOL_DUP_BYTES_MAX(n, is_world, true);
     struct ch_sync_layout layout;
 
     ch_sync_layout_init(&layout, n, ch_sync_chunk_bytes(n, 8 * CHUNK, true, most), true);
@@ -121,7 +121,7 @@ static struct ch_sync_layout layout_in_pool(uint32_t n, bool is_world)
 static size_t pool_bytes(uint32_t n, uint32_t me, bool is_world)
 {
     const struct ch_sync_layout layout = layout_in_pool(n, is_world);
-    const uint32_t dups = CH_POOL_DUPS_OF(n);
+    const uint32_t dups = CH_POOL_DUPS_OF(n, true);
 
     return 2 * dups * layout.dup_bytes + (n - 2) * ch_sync_mirror_step(&layout, n, me, dups);
 }
@@ -173,7 +173,7 @@ START_TEST(mirrors__of_any_team__share_no_place)
 
     for (size_t i = 0; i < sizeof(many) / sizeof(many[0]); i++)
         for (uint32_t me = 0; me < many[i]; me += 1 + many[i] / 4) {
-            const uint32_t n = many[i], dups = CH_POOL_DUPS_OF(n);
+            const uint32_t n = many[i], dups = CH_POOL_DUPS_OF(n, true);
             const struct ch_sync_layout layout = layout_in_pool(n, false);
             const size_t step = ch_sync_mirror_step(&layout, n, me, dups);
             unsigned char *marks =

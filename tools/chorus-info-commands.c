@@ -115,7 +115,7 @@ static uint32_t ctas_of(const struct ch_options *options, const struct ch_reques
 {
     const uint32_t usual = is_on_gpu ? CH_CTAS_ON_GPU : CH_CTAS_ON_HOST;
     const uint32_t most = options->ctas != 0 ? (uint32_t)options->ctas : usual;
-    const uint32_t pooled = CH_POOL_DUPS_OF(r->pes);
+    const uint32_t pooled = CH_POOL_DUPS_OF(r->pes, true);
 
     return is_on_gpu && r->reach == CH_REACH_network && pooled < most ? pooled : most;
 }

@@ -274,6 +274,13 @@ chorus_status ch_device_stream_check(const struct ch_device *device, void *strea
     return fail_without_cuda();
 }
 
+chorus_status ch_device_put_engine_copy(const struct ch_device *device, void *stream, void *dst,
+                                        const void *src, size_t bytes)
+{
+    (void)device, (void)stream, (void)dst, (void)src, (void)bytes;
+    return fail_without_cuda();
+}
+
 chorus_status ch_device_put_copy(const struct ch_device *device, void *stream, void *dst,
                                  const void *src, size_t bytes)
 {

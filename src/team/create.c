@@ -126,8 +126,9 @@ static chorus_status alloc_team(struct ch_teams *teams, const struct ch_voters *
     const struct ch_reach_of_team reach = reach_of(teams, voters, draft);
     const bool is_world = teams->n_slots_used == 0 && draft->n == teams->n_world;
     const size_t wanted = (reach.is_far ? CH_CHUNK_FAR : 1) * teams->chunk_bytes,
-                 most = reach.is_in_pool ? CH_POOL_DUP_BYTES_MAX(draft->n, is_world)
-                                         : CH_DUP_BYTES_MAX;
+                 most = reach.is_in_pool
+                            ? CH_POOL_DUP_BYTES_MAX(draft->n, is_world, reach.is_far)
+                            : CH_DUP_BYTES_MAX;
 
     return ch_team_alloc(teams, draft->n,
                          ch_sync_chunk_bytes(draft->n, wanted, reach.is_far, most), reach,

@@ -147,7 +147,7 @@ static chorus_status write_routes(const struct ch_teams *teams, const struct ch_
     void *done = NULL, *there = NULL;
 
     fill(&image, teams, team, routes);
-    CH_TRY(ch_heap_pool_alloc(teams->heap, CH_POOL_DUPS * sizeof(*routes->done), &done));
+    CH_TRY(ch_heap_pool_alloc(teams->heap, team->n_dups * sizeof(*routes->done), &done));
     routes->done = done;
     CH_TRY(ch_heap_sync_alloc(teams->heap, image.used, &there));
     routes->there = image.there = there;
@@ -184,7 +184,7 @@ void ch_routes_settle(const struct ch_team *team, chorus_status why)
 void ch_routes_close(const struct ch_teams *teams, struct ch_team *team)
 {
     if (team->routes == NULL) return;
-    ch_links_forget_words(teams->links, team->routes->done, CH_POOL_DUPS);
+    ch_links_forget_words(teams->links, team->routes->done, team->n_dups);
     ch_heap_sync_free(teams->heap, team->routes->there);
     ch_heap_pool_free(teams->heap, team->routes->done);
     free(team->routes);

@@ -172,15 +172,23 @@ size_t ch_sync_chunk_bytes(uint32_t n, size_t wanted, bool is_far, size_t most);
 /* Approximate largest size of a duplicate. */
 #define CH_DUP_BYTES_MAX ((size_t)8 << 20)
 
-/* The same of a team whose sync memory is in the pool (heap.h): a team has up to
- * CH_POOL_DUPS duplicates there, none of which is slim, and fewer if it has many PEs, so that
- * chunks are longer. With all mirrors, a team's memory is at most four times as long. The team
- * of all PEs has more memory than others. */
+/* The same of a team whose sync memory is in the pool (heap.h): none of its duplicates is slim.
+ * With far PEs it has up to CH_POOL_DUPS, and fewer if it has many PEs, so that chunks are
+ * longer; with all mirrors, its memory is at most four times as long. A team whose PEs are
+ * beside each other has no mirrors, and needs many CTAs, which store to the memory of hosts.
+ * The team of all PEs has more memory than others. */
 #define CH_POOL_DUPS 4u
-#define CH_POOL_DUPS_OF(n) ((n) <= 16 ? CH_POOL_DUPS : (n) <= 32 ? 2u : 1u)
-#define CH_POOL_DUP_BYTES_MAX(n, is_world)                                    \
-    (((is_world) ? (size_t)24 << 20 : (size_t)3 << 20) / CH_POOL_DUPS_OF(n) / \
-     ((n) < 4 ? (n) : 4u))
+#define CH_POOL_DUPS_BESIDE 16u
+#define CH_POOL_DUPS_OF(n, is_far)                               \
+    (!(is_far) ? ((n) <= 8 ? CH_POOL_DUPS_BESIDE : CH_POOL_DUPS) \
+               : ((n) <= 16   ? CH_POOL_DUPS                     \
+                  : (n) <= 32 ? 2u                               \
+                              : 1u))
+#define CH_POOL_DUP_BYTES_MAX(n, is_world, is_far)                                    \
+    (((is_world) ? (size_t)24 << 20 : (size_t)3 << 20) / CH_POOL_DUPS_OF(n, is_far) / \
+     (!(is_far) ? 1u                                                                  \
+      : (n) < 4 ? (n)                                                                 \
+                : 4u))
 
 /* The bytes from one mirror to the next of a PE `me` of a team: a mirror is a copy of all of a
  * peer's sync memory, of which this PE only uses the places that it writes there, so mirrors

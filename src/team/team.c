@@ -395,13 +395,14 @@ static chorus_status make_event(const struct ch_device *device, struct ch_team *
 }
 
 /* Set the number of duplicates, which is the largest number of CTAs of a call. */
-static void set_n_dups(const struct ch_teams *teams, struct ch_team *team)
+static void set_n_dups(const struct ch_teams *teams, struct ch_team *team, bool is_far)
 {
+    const uint32_t most = CH_POOL_DUPS_OF(team->n, is_far);
+
     team->n_dups = team->is_on_gpu ? 2 * teams->n_dups : teams->n_dups;
     team->layout.n_whole = teams->n_dups;
     if (!team->is_in_pool) return;
-    if (team->layout.n_whole > CH_POOL_DUPS_OF(team->n))
-        team->layout.n_whole = CH_POOL_DUPS_OF(team->n);
+    if (team->layout.n_whole > most) team->layout.n_whole = most;
     team->n_dups = team->layout.n_whole;
 }
 
@@ -424,7 +425,7 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, size_t chunk_byt
     team->is_on_gpu = ch_heap_device(teams->heap) != NULL;
     team->is_in_pool = reach.is_in_pool;
     ch_sync_layout_init(&team->layout, n, chunk_bytes, reach.is_far);
-    set_n_dups(teams, team);
+    set_n_dups(teams, team, reach.is_far);
     team->peers = calloc(n, sizeof(*team->peers));
     team->members = calloc(n, sizeof(*team->members));
     if (team->peers == NULL || team->members == NULL || alloc_dups(team) != CHORUS_OK)

@@ -115,8 +115,8 @@ struct ch_team {
     bool is_beside;  /* it has remotes, and all PEs are on this host: kernels load and store the
                         sync memory of all */
     bool is_sync_alike; /* at the same offset on all its PEs */
-    uint32_t n_nodes;   /* hosts that its PEs are on; on GPUs, groups of near PEs; 1 if remotes is
-                           null */
+    uint32_t n_nodes; /* hosts that its PEs are on; on GPUs, groups of near PEs; 1 if remotes is
+                         null */
     int status; /* a chorus_status: not OK once a collective failed; the team is then unusable
                  */
     uint64_t plans[CH_TEAM_PLANS]; /* cache of plans, a word each; used by the api; atomic */

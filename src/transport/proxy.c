@@ -218,6 +218,7 @@ static void perform(struct ch_proxy *proxy, const struct ch_request *r)
     }
     switch (ch_request_op(r)) {
     case CH_RING_PUT:
+        if (r->bytes == 0) break; /* a CTA without a part of the data */
         (void)network->ops->put(network->ep, ctx, pe, at(r->there), at(r->source), r->bytes);
         break;
     case CH_RING_GET:

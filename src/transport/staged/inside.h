@@ -76,7 +76,7 @@ struct ch_staged_head {
     uint64_t word;           /* the receiver's address */
     uint64_t value, compare; /* operands; of a reply: the old value */
     uint64_t flushes;        /* the receiver flushes data of the inner network first */
-    uint64_t unused;
+    uint64_t is_single;      /* data is a word that the program may poll: it is one access */
 };
 _Static_assert(sizeof(struct ch_staged_head) == CH_STAGED_HEAD, "the size of a head");
 
@@ -259,8 +259,13 @@ void ch_staged_stream_close(struct ch_endpoint *ep, struct ch_staged_stream *str
 /* Queue a copy. Returns its mark; 0: it failed, and so has the peer. */
 uint64_t ch_staged_copy(struct ch_endpoint *ep, struct ch_staged_stream *stream,
                         struct ch_staged_peer *peer, void *dst, const void *src, size_t bytes);
-/* The same for an operation on a word of 4 or 8 bytes on the GPU. `fetched`, in pinned memory, is
- * used until that has ended, and then has the old value, except after CH_AMO_SET. */
+/* The same of a word of 4 or 8 bytes, as one access. It may have to wait for kernels of the
+ * program. */
+uint64_t ch_staged_copy_word(struct ch_endpoint *ep, struct ch_staged_stream *stream,
+                             struct ch_staged_peer *peer, void *dst, const void *src,
+                             size_t bytes);
+/* The same for an operation on a word of 4 or 8 bytes on the GPU. `fetched`, in pinned memory,
+ * is used until that has ended, and then has the old value, except after CH_AMO_SET. */
 uint64_t ch_staged_change(struct ch_endpoint *ep, struct ch_staged_stream *stream,
                           struct ch_staged_peer *peer, struct ch_amo_request *request,
                           uint64_t *fetched);

@@ -163,14 +163,23 @@ static chorus_status put_direct(struct ch_endpoint *ep, struct ch_staged_peer *p
     return status;
 }
 
+/* Is the data a word that the program may poll? Algorithms announce what they put. */
+static bool is_single(uint32_t ctx, const void *there, size_t bytes)
+{
+    return ctx != CH_CTX_ALGORITHMS && (bytes == 4 || bytes == 8) &&
+           (uintptr_t)there % bytes == 0;
+}
+
 chorus_status ch_staged_put(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, char *there,
                             const void *src, size_t bytes)
 {
     struct ch_staged_peer *peer = ep->peers[pe];
-    struct ch_staged_op op = {
-        .head = {.kind = CH_STAGED_PUT, .there = (uintptr_t)there, .bytes = bytes},
-        .source = src,
-        .is_on_gpu = is_here_on_gpu(ep, src)};
+    struct ch_staged_op op = {.head = {.kind = CH_STAGED_PUT,
+                                       .there = (uintptr_t)there,
+                                       .bytes = bytes,
+                                       .is_single = is_single(ctx, there, bytes)},
+                              .source = src,
+                              .is_on_gpu = is_here_on_gpu(ep, src)};
 
     if (!put_needs_slots(ep, peer, ctx, &op))
         return put_direct(ep, peer, ctx, there, src, bytes);

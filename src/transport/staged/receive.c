@@ -79,7 +79,7 @@ static const char *word_fault(struct ch_endpoint *ep, const struct ch_staged_hea
 
 /* ---- data ---- */
 
-/* Store the data of a slot at dst: a word by one access, as copies do. */
+/* Store the data of a slot at dst. */
 static void store_data(struct ch_endpoint *ep, struct ch_staged_peer *peer, char *dst,
                        bool is_on_gpu, const char *data, size_t bytes)
 {
@@ -132,21 +132,31 @@ static void take_reply(struct ch_endpoint *ep, struct ch_staged_peer *peer,
     if (request->got == request->bytes) in->request = request;
 }
 
+/* Store the data of a put. */
+static void store_put(struct ch_endpoint *ep, struct ch_staged_peer *peer,
+                      const struct ch_staged_head *head, const char *data)
+{
+    char *there = (char *)(uintptr_t)head->there;
+    const bool is_on_gpu = ch_staged_place_of(ep, head->there, head->bytes) == CH_STAGED_GPU;
+
+    if (is_on_gpu && head->is_single != 0 && (head->bytes == 4 || head->bytes == 8))
+        peer->in_mark = ch_staged_copy_word(ep, &ep->in, peer, there, data, head->bytes);
+    else
+        store_data(ep, peer, there, is_on_gpu, data, head->bytes);
+}
+
 /* Begin what a slot is for, but for its word, after its head was checked. */
 static void begin_data(struct ch_endpoint *ep, struct ch_staged_peer *peer,
                        struct ch_staged_in *in, const char *data)
 {
     const struct ch_staged_head *head = &in->head;
-    char *there = (char *)(uintptr_t)head->there;
 
     if (head->kind == CH_STAGED_GET)
         answer_get(ep, peer, head);
     else if (head->kind == CH_STAGED_REPLY)
         take_reply(ep, peer, in, data);
     else if (head->bytes != 0)
-        store_data(ep, peer, there,
-                   ch_staged_place_of(ep, head->there, head->bytes) == CH_STAGED_GPU, data,
-                   head->bytes);
+        store_put(ep, peer, head, data);
     in->has_data = true;
 }
 

@@ -5,8 +5,9 @@
  * There are two streams, one for each direction, of the highest priority: peers wait for this
  * work, and it must not wait behind that of the program. Streams share the few queues of the
  * GPU's front end, in which work waits for that of other streams, and kernels of the program
- * may wait there for what this network brings. Data, words and marks are therefore copies,
- * which copy engines perform without that front end; only atomics that compute are kernels.
+ * may wait there for what this network brings. Data and marks are therefore copied by copy
+ * engines, without that front end. No copy engine stores a word of the GPU as one access, so
+ * words that programs poll, and atomics, do use it.
  *
  * A mark is a copy of its number, from a list of numbers in memory of the GPU to pinned memory,
  * where the CPU loads it: to ask CUDA for the end of an event would be a call of its driver in
@@ -70,11 +71,19 @@ uint64_t ch_staged_copy(struct ch_endpoint *ep, struct ch_staged_stream *stream,
                         struct ch_staged_peer *peer, void *dst, const void *src, size_t bytes)
 {
     const chorus_status status =
-        ch_device_put_copy(ep->terms.device, stream->stream, dst, src, bytes);
+        ch_device_put_engine_copy(ep->terms.device, stream->stream, dst, src, bytes);
     const uint64_t mark = note_work(ep, stream, peer, status);
 
     if (bytes >= OWN_MARK) ch_staged_mark(ep, stream);
     return mark;
+}
+
+uint64_t ch_staged_copy_word(struct ch_endpoint *ep, struct ch_staged_stream *stream,
+                             struct ch_staged_peer *peer, void *dst, const void *src,
+                             size_t bytes)
+{
+    return note_work(ep, stream, peer,
+                     ch_device_put_copy(ep->terms.device, stream->stream, dst, src, bytes));
 }
 
 /* Queue the operation: by a copy, if that performs it. A copy of an aligned word of 4 or 8
