@@ -264,11 +264,15 @@ static void close_stream(void)
         require(chorusx_stream_destroy(job.stream), "stream");
 }
 
-/* Calls of the sweep have rules of a network if a PE does not map the memory of another. */
+/* Calls of the sweep have rules of a network, or of GPUs beside each other, if a PE does not
+ * map the memory of another. */
 static const char *find_reach(void)
 {
+    const bool is_one_host = chorus_team_n_pes(CHORUS_TEAM_NODE) == chorus_n_pes();
+
     for (uint32_t pe = 0; pe < job.pes && pe < CH_SWEEP_PES_MAX; pe++)
-        if (chorus_ptr(job.over, job.world[pe]) == NULL) return "network";
+        if (chorus_ptr(job.over, job.world[pe]) == NULL)
+            return job.on_gpu && is_one_host ? "beside" : "network";
     return job.pes > 1 ? "mapped" : "self";
 }
 

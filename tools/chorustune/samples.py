@@ -90,7 +90,7 @@ class Sample:
         return known[self.name()]
 
     def is_plain(self, known):
-        return set(self.has(known)[0]) <= {"map", "put", "symmetric_dest", "symmetric_source"}
+        return set(self.has(known)[0]) <= {"map", "put", "packets", "symmetric_dest", "symmetric_source"}
 
 
 def lines_of(path):
