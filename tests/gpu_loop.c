@@ -27,6 +27,13 @@ void gpu_loop_begin(uint32_t me)
     pe.me = me;
 }
 
+void gpu_loop_end(void)
+{
+    ch_parts_free(&pe.own);
+    for (uint32_t peer = 0; peer < PEERS; peer++)
+        ch_parts_free(&pe.of_peers[peer]);
+}
+
 static uint32_t caps(const struct ch_endpoint *ep)
 {
     (void)ep;

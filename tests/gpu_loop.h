@@ -28,5 +28,6 @@ void gpu_loop_flush(int ordinal);
 void gpu_loop_change(struct ch_link_ops *ops);
 /* This thread is this PE. */
 void gpu_loop_begin(uint32_t me);
+void gpu_loop_end(void); /* frees the lists of this thread */
 
 #endif /* CH_TEST_GPU_LOOP_H */

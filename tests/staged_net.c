@@ -124,6 +124,7 @@ static void net_close(struct ch_endpoint *ep)
         ch_link_staged.close(ep->staged);
     else
         ep->terms.inner->close(ep->terms.inner_ep);
+    gpu_loop_end();
     ch_device_close(ep->device);
     (void)munmap(ep->terms.memory, ep->terms.bytes);
     free(ep);

@@ -268,8 +268,9 @@ static void run_direct(uint32_t n, pes_main pe_main, uint64_t seed)
 {
     gpu_loop.transfers = 0;
     for (uint32_t pe = 0; pe < n; pe++)
-        gpu_loop.refused[pe] = seed * (0x9e3779b97f4a7c15 + pe * 0x517cc1b727220a95) >> 20 &
-                               ~(uint64_t)(1 | 1 << GPU_PARTS);
+        gpu_loop.refused[pe] =
+            seed * (UINT64_C(0x9e3779b97f4a7c15) + pe * UINT64_C(0x517cc1b727220a95)) >> 20 &
+            ~(uint64_t)(1 | 1 << GPU_PARTS);
     staged_net.is_direct = true;
     fake.flush = gpu_loop_flush;
     run(n, pe_main, seed, true);
