@@ -256,7 +256,9 @@ static void span_main(struct ch_boot *boot)
         EXPECT(slots_of(&s) == 0);
         put(&s, s.gpu_there[1] + HALF - 8, s.gpu, FEW);
         EXPECT(slots_of(&s) != 0);
-    } else {
+    }
+    net_pe_meet(&s.net); /* PE 1 sends what has arrived there */
+    if (s.net.me == 1) {
         put(&s, s.net.there[0], s.gpu + HALF - 8, FEW);
         EXPECT(slots_of(&s) != 0);
     }
