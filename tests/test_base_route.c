@@ -109,6 +109,21 @@ START_TEST(flush__is_of_the_context_of_puts)
 }
 END_TEST
 
+START_TEST(quiet__is_of_all_puts_of_algorithms)
+{
+    struct ch_request r;
+
+    done[2] = 7;
+    ck_assert_int_eq(ch_route_quiet(link_of()), CHORUS_ERR_TIMEOUT);
+    ck_assert_int_eq(ch_ring_take(&consumer, &r), 1);
+    ck_assert_int_eq(ch_request_op(&r), CH_RING_QUIET);
+    ck_assert_uint_eq(ch_request_pe(&r), CH_RING_ALL_PES);
+    ck_assert_uint_eq(ch_request_ctx(&r), CH_CTX_ALGORITHMS);
+    ck_assert_uint_eq(r.word, (uintptr_t)&done[2]);
+    ck_assert_uint_eq(r.value, 8);
+}
+END_TEST
+
 /* Messages of every length around the inline limit, at every alignment. */
 START_TEST(signals__carry_short_data_in_the_request)
 {
@@ -150,6 +165,7 @@ int main(void)
     tcase_add_checked_fixture(tests, setup, NULL);
     tcase_add_test(tests, puts_and_words__are_requests_of_algorithms);
     tcase_add_test(tests, flush__is_of_the_context_of_puts);
+    tcase_add_test(tests, quiet__is_of_all_puts_of_algorithms);
     tcase_add_test(tests, signals__carry_short_data_in_the_request);
     suite_add_tcase(suite, tests);
     srunner_run_all(runner, CK_NORMAL);

@@ -141,6 +141,39 @@ START_TEST(pool__many_pes__has_room_for_several_teams)
 }
 END_TEST
 
+/* Bytes of a team whose PEs are beside each other, with so many duplicates at most. */
+static size_t beside_bytes(uint32_t n, size_t chunk, uint32_t most)
+{
+    const uint32_t dups = CH_POOL_DUPS_OF(n, false);
+    struct ch_sync_layout layout;
+
+    ch_sync_layout_init(&layout, n, chunk, false);
+    return layout.dup_bytes * (dups < most ? dups : most);
+}
+
+static size_t beside_chunk(uint32_t n, bool is_world)
+{
+    return ch_sync_chunk_bytes(n, CHUNK, false, CH_POOL_DUP_BYTES_MAX(n, is_world, false));
+}
+
+/* WORLD, NODE with the same PEs, and the rails of WORLD between groups of near PEs. */
+START_TEST(pool__groups_on_one_host__has_room_for_their_teams)
+{
+    enum { POOL = 64, OTHERS = 9 };
+
+    for (uint32_t n = 2; n <= 64; n++)
+        for (uint32_t groups = 2; groups <= n / 2; groups++) {
+            const uint32_t dups = CH_POOL_DUPS_OF(n, false);
+            const size_t chunk = beside_chunk(n, true);
+
+            ck_assert_uint_le(beside_bytes(n, chunk, dups) +
+                                  beside_bytes(n, beside_chunk(n, false), dups) +
+                                  beside_bytes(groups, chunk, dups),
+                              (POOL - OTHERS) * M);
+        }
+}
+END_TEST
+
 enum { UNIT = 128 }; /* of the lengths of places */
 
 /* Mark a place that is written; it was not marked before. */
@@ -200,6 +233,7 @@ int main(void)
     tcase_add_test(tcase, sync__any_pes_and_radix__rounds_have_room);
     tcase_add_test(tcase, sync__messages_of_all_rounds__end_within_the_places);
     tcase_add_test(tcase, pool__many_pes__has_room_for_several_teams);
+    tcase_add_test(tcase, pool__groups_on_one_host__has_room_for_their_teams);
     tcase_add_test(tcase, mirrors__of_any_team__share_no_place);
     suite_add_tcase(suite, tcase);
     runner = srunner_create(suite);

@@ -291,9 +291,10 @@ CH_FN chorus_status ch_ring_wait(const struct ch_ring *ring,
     return st;
 }
 
-/* Wait until the sources of all earlier requests may change that are for the peer and of the
- * context in `head`, that of a FLUSH, and of this lane or of those that have synchronised with
- * it. One lane at a time uses a completion word, with values that grow. */
+/* Post a FLUSH or QUIET with this head, and wait for it: until the sources of all earlier
+ * requests may change that are for its peer and of its context, and of this lane or of those
+ * that have synchronised with it, or until they have taken effect. One lane at a time uses a
+ * completion word, with values that grow. */
 CH_FN chorus_status ch_ring_flush(const struct ch_ring *ring,
                                   const struct ch_wait_policy *policy, uint64_t head,
                                   uint64_t *word, uint64_t value)

@@ -105,14 +105,28 @@ CH_FN void ch_link_post_signal(struct ch_link *link, void *there, const void *sr
     ch_route_post(route, &request);
 }
 
-CH_FN chorus_status ch_link_flush(struct ch_link *link)
+/* Post a FLUSH or QUIET with this head, and wait for it. */
+CH_FN chorus_status ch_route_await(const struct ch_route *route, uint64_t head)
 {
-    const struct ch_route *route = ch_route_of(link);
     const struct ch_wait_policy policy = ch_route_policy(route);
     uint64_t *const word = &route->done[blockIdx.x];
 
-    return ch_ring_flush(&route->ring, &policy, ch_route_head(route, CH_RING_FLUSH), word,
-                         ch_word_load(word) + 1);
+    return ch_ring_flush(&route->ring, &policy, head, word, ch_word_load(word) + 1);
+}
+
+CH_FN chorus_status ch_link_flush(struct ch_link *link)
+{
+    const struct ch_route *route = ch_route_of(link);
+
+    return ch_route_await(route, ch_route_head(route, CH_RING_FLUSH));
+}
+
+/* Wait until all that the CTA has posted to any peer has taken effect. */
+CH_FN chorus_status ch_route_quiet(const struct ch_link *link)
+{
+    return ch_route_await(ch_route_of(link),
+                          ch_request_head(CH_RING_QUIET, CH_RING_ALL_PES, 0) |
+                              CH_REQUEST_CTX(CH_CTX_ALGORITHMS));
 }
 #endif
 

@@ -141,7 +141,7 @@ CH_MUST_CHECK chorus_status ch_device_put_copy(const struct ch_device *device, v
                                                void *dst, const void *src, size_t bytes);
 /* The same for a copy by a copy engine, which starts although kernels occupy the queues in
  * which the front end of the GPU takes work: CUDA gives short copies to the GPU to that front
- * end otherwise. Not one access, even of a word. */
+ * end otherwise. Not one access, even of a word; of at least two bytes. */
 CH_MUST_CHECK chorus_status ch_device_put_engine_copy(const struct ch_device *device,
                                                       void *stream, void *dst, const void *src,
                                                       size_t bytes);

@@ -222,8 +222,6 @@ chorus_status ch_device_zero(const struct ch_device *device, void *dst, size_t b
                           cudaMemsetAsync(dst, 0, bytes, (cudaStream_t)device->stream), before);
 }
 
-/* Executed by the front end of the device, so that it works while kernels occupy all
- * multiprocessors. */
 /* Copy these bytes, an even number, as two rows of half of them. */
 static cudaError_t put_rows(cudaStream_t stream, void *dst, const void *src, size_t bytes)
 {
@@ -233,7 +231,7 @@ static cudaError_t put_rows(cudaStream_t stream, void *dst, const void *src, siz
 
 /* Copies of several rows are performed by copy engines, however short, and so are those of 32
  * KiB; on H200, with CUDA 13.0, linear ones of up to 16 KiB to the GPU are not. Of an odd
- * number of bytes, the last but one is copied twice. */
+ * number of bytes, the last but one is copied twice; one byte alone is a linear copy. */
 chorus_status ch_device_put_engine_copy(const struct ch_device *device, void *stream, void *dst,
                                         const void *src, size_t bytes)
 {
@@ -253,6 +251,8 @@ chorus_status ch_device_put_engine_copy(const struct ch_device *device, void *st
     return error == cudaSuccess ? CHORUS_OK : ch_device_fail_runtime(device, "a copy", error);
 }
 
+/* Executed by the front end of the device, so that it works while kernels occupy all
+ * multiprocessors. */
 chorus_status ch_device_put_store(const struct ch_device *device, void *stream, void *word,
                                   uint64_t value, size_t bytes)
 {

@@ -104,7 +104,7 @@ static struct ch_reach_of_team reach_of(const struct ch_teams *teams,
                                         const struct ch_voters *voters,
                                         const struct ch_draft *draft)
 {
-    struct ch_reach_of_team reach = {false, false};
+    struct ch_reach_of_team reach = {false, false, UINT32_MAX};
     bool has_links = false;
 
     for (uint32_t i = 0; i < draft->n; i++) {
@@ -121,10 +121,10 @@ static struct ch_reach_of_team reach_of(const struct ch_teams *teams,
 /* Allocate the team of a draft. Chunks of a team on several hosts are longer: each chunk costs
  * system calls at both ends. */
 static chorus_status alloc_team(struct ch_teams *teams, const struct ch_voters *voters,
-                                struct ch_draft *draft)
+                                struct ch_draft *draft, bool is_first)
 {
     const struct ch_reach_of_team reach = reach_of(teams, voters, draft);
-    const bool is_world = teams->n_slots_used == 0 && draft->n == teams->n_world;
+    const bool is_world = teams->n_slots_used == 0 && is_first;
     const size_t wanted = (reach.is_far ? CH_CHUNK_FAR : 1) * teams->chunk_bytes,
                  most = reach.is_in_pool
                             ? CH_POOL_DUP_BYTES_MAX(draft->n, is_world, reach.is_far)
@@ -145,7 +145,7 @@ static chorus_status alloc_all(struct ch_teams *teams, const struct ch_voters *v
     for (uint32_t b = 0; b < n_drafts; b++) {
         if (!drafts[b].is_member) continue;
         CH_TRY(find_slot(teams, from, &drafts[b].slot));
-        CH_TRY(alloc_team(teams, voters, &drafts[b]));
+        CH_TRY(alloc_team(teams, voters, &drafts[b], b == 0));
         drafts[b].team->slot = drafts[b].slot;
         drafts[b].team->id |= drafts[b].slot;
         places[b] = ch_team_pack_offsets(teams, drafts[b].team);
@@ -159,14 +159,18 @@ static chorus_status alloc_child(struct ch_teams *teams, const struct ch_voters 
                                  const struct ch_draft *first, const struct ch_child *child,
                                  struct ch_draft *draft, uint64_t *place)
 {
+    struct ch_reach_of_team reach;
+
     draft->n = child->n;
     draft->pes = draft->list = malloc(child->n * sizeof(*draft->list));
     if (draft->list == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the list of %u PEs", child->n);
     for (uint32_t i = 0; i < child->n; i++)
         draft->list[i] = first->pes[child->pes[i]];
+    reach = reach_of(teams, voters, draft);
+    reach.dups_most = first->team->n_dups;
     CH_TRY(ch_team_alloc(teams, child->n, first->team->layout.chunk_bytes[CH_CELL_simple],
-                         reach_of(teams, voters, draft), &draft->team));
+                         reach, &draft->team));
     *place = ch_team_pack_offsets(teams, draft->team);
     return CHORUS_OK;
 }

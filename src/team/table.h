@@ -46,6 +46,8 @@ static inline ch_team_handle ch_team_handle_of(const struct ch_teams *teams, uin
 struct ch_reach_of_team {
     bool is_far;     /* as in ch_sync_layout_init */
     bool is_in_pool; /* see struct ch_team */
+    uint32_t
+        dups_most; /* of a child team: the duplicates of its team, which it needs no more of */
 };
 
 /* Allocate a team of n PEs with its memory; it has no peers yet. */

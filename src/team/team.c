@@ -79,7 +79,7 @@ static bool is_sync_attached(const struct ch_team *team)
 static bool is_sync_mapped(const struct ch_teams *teams, const struct ch_team *team,
                            uint32_t world)
 {
-    return team->is_in_pool && ch_heap_is_mapped(teams->heap, world);
+    return team->is_in_pool && ch_links_host_link(teams->links, world) == NULL;
 }
 
 /* The link by which algorithms reach a PE; null: they load and store its memory. GPUs that are
@@ -395,9 +395,11 @@ static chorus_status make_event(const struct ch_device *device, struct ch_team *
 }
 
 /* Set the number of duplicates, which is the largest number of CTAs of a call. */
-static void set_n_dups(const struct ch_teams *teams, struct ch_team *team, bool is_far)
+static void set_n_dups(const struct ch_teams *teams, struct ch_team *team,
+                       struct ch_reach_of_team reach)
 {
-    const uint32_t most = CH_POOL_DUPS_OF(team->n, is_far);
+    const uint32_t pooled = CH_POOL_DUPS_OF(team->n, reach.is_far),
+                   most = reach.dups_most < pooled ? reach.dups_most : pooled;
 
     team->n_dups = team->is_on_gpu ? 2 * teams->n_dups : teams->n_dups;
     team->layout.n_whole = teams->n_dups;
@@ -425,7 +427,7 @@ chorus_status ch_team_alloc(struct ch_teams *teams, uint32_t n, size_t chunk_byt
     team->is_on_gpu = ch_heap_device(teams->heap) != NULL;
     team->is_in_pool = reach.is_in_pool;
     ch_sync_layout_init(&team->layout, n, chunk_bytes, reach.is_far);
-    set_n_dups(teams, team, reach.is_far);
+    set_n_dups(teams, team, reach);
     team->peers = calloc(n, sizeof(*team->peers));
     team->members = calloc(n, sizeof(*team->members));
     if (team->peers == NULL || team->members == NULL || alloc_dups(team) != CHORUS_OK)

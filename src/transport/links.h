@@ -107,7 +107,7 @@ void ch_links_disconnect(struct ch_links *links);
 /* Disconnect, and free the links. Null is a no-op; not collective. */
 void ch_links_close(struct ch_links *links);
 
-/* The ring by which kernels of this PE reach PEs of other hosts; null: there is none, as the
+/* The ring by which kernels of this PE reach PEs that are not near; null: there is none, as the
  * heap is not on a GPU, or has no pool. expect: a call was queued whose kernels post to it. */
 const struct ch_ring *ch_links_ring(const struct ch_links *links);
 void ch_links_expect_posts(struct ch_links *links);

@@ -80,7 +80,7 @@ static bool find_first_late(struct ch_network *network, ch_is_over_fn is_over, u
                             uint32_t *pe_out)
 {
     for (uint32_t i = 0; i < network->n; i++)
-        if (!test_under_lock(network, is_over, ctx, i)) {
+        if (network->is_reached[i] && !test_under_lock(network, is_over, ctx, i)) {
             *pe_out = i;
             return true;
         }

@@ -340,8 +340,9 @@ static chorus_status open_staged(struct ch_network *network, const struct ch_lin
 {
     struct ch_vote vote = {.step = "staged"};
 
-    if (network->ops != NULL) CH_TRY(attach_pools(network));
-    if (network->ops == NULL || has_beside(network)) vote.mine = add_beside(network);
+    if (network->ops != NULL) vote.mine = attach_pools(network);
+    if (vote.mine == CHORUS_OK && (network->ops == NULL || has_beside(network)))
+        vote.mine = add_beside(network);
     if (vote.mine == CHORUS_OK)
         vote.mine = ch_heap_pool_alloc(network->heap, STAGING_BYTES, &network->staging);
     if (vote.mine == CHORUS_OK)

@@ -56,8 +56,9 @@ static void empty_ring(struct ch_network *network, uint64_t until_ns)
         if (!make_progress(network, until_ns)) {
             drop_posts(network);
             if (!is_job_ending(network))
-                ch_network_fail(network, "requests of this PE's kernels to other hosts were "
-                                         "dropped, as they were not sent in time");
+                ch_network_fail(network,
+                                "requests of this PE's kernels to PEs that are not near were "
+                                "dropped, as they were not sent in time");
             return;
         }
 }

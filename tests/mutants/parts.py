@@ -156,7 +156,7 @@ MUTANTS = [
     Mutant("a quiet asks for no flush", "src/transport/staged/post.c",
            "if (ctx < CH_STAGED_CTXS && peer->is_unflushed[ctx]) {", "if (false) {", STAGED, "litmus", FILLED),
     Mutant("a GPU that must flush is put data that it asked for", "src/transport/staged/post.c",
-           "(asks.is_on_gpu && ep->terms.flush == CH_STAGED_FLUSH_WORDS)", "false", DIRECT, "direct", "FLUSH_WORDS"),
+           "(asks.is_on_gpu && ep->terms.has_flush)", "false", DIRECT, "direct", "FLUSH_WORDS"),
     Mutant("what goes directly counts as done", "src/transport/staged/post.c",
            "if (!ep->inner->is_done(ep->inner_ep, ctx, peer->pe)) return false;", "", STAGED, "litmus", FILLED),
     Mutant("two threads advance the queues", "src/transport/staged/staged.c",

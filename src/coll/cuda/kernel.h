@@ -57,6 +57,7 @@ struct ch_kernel_args {
     ptrdiff_t multicast;   /* distance from an address of this PE to that of all PEs; 0: none */
     char *dups;            /* the states of the CTAs, dup_bytes each */
     uint32_t dup_bytes;
+    uint32_t is_beside; /* of routed kernels: other kernels of the team store words directly */
     const uint32_t *aborted; /* as kernels address it */
     uint64_t timeout_ns;
     uint64_t team;

@@ -82,6 +82,27 @@ CH_FN chorus_status ch_call_status(const struct ch_kernel_args *a, chorus_status
     return (chorus_status)(int64_t) * (const volatile uint64_t *)a->ring_broken;
 }
 
+/* The end of a call that has returned st. The next kernel of a team whose PEs are beside each
+ * other may store words directly that this one has posted to the ring, and must not overtake
+ * it. */
+CH_FN chorus_status ch_call_end(const struct ch_kernel_args *a, const struct ch_coll *c,
+                                chorus_status st, struct ch_lanes g)
+{
+#if CH_ROUTED
+    if (st != CHORUS_OK || !a->is_beside) return st;
+    ch_lanes_sync(g); /* other lanes have posted theirs */
+    for (uint32_t pe = 0; pe < c->n && g.lane == 0; pe++) {
+        if (c->remotes[pe].link == 0) continue;
+        st = ch_route_quiet(c->remotes[pe].link);
+        break;
+    }
+    return ch_lanes_agree(st, g);
+#else
+    (void)a, (void)c, (void)g;
+    return st;
+#endif
+}
+
 /* All lanes, at the end of a call outside graphs: count this CTA as ended. A stream that waits
  * for the count lets the team's next call begin, on another stream, which reads the state of
  * this CTA. Both are on this GPU, so the scope of the GPU is sufficient; a release with system
@@ -250,7 +271,7 @@ CH_FN void ch_set_pattern(struct ch_coll *c, struct ch_pattern *pattern,
         before;                                                                \
         st = CHORUS_ERR_ABORTED;                                               \
         if (ch_kernel_begin(&c, CH_PROTO_##proto, block))                      \
-            st = ch_call_status(&a, fn(&c, block));                            \
+            st = ch_call_status(&a, ch_call_end(&a, &c, fn(&c, block), block)); \
         if (st != CHORUS_OK) ch_call_report_failure(&a, st, late_peer);        \
         after;                                                                 \
         if (a.ended != 0) ch_call_count_end(&a);                               \

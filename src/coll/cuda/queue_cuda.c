@@ -201,6 +201,7 @@ static void fill_args(const struct ch_queue_terms *terms, const struct ch_call *
     if (team->routes != NULL) {
         a->remotes = team->routes->remotes;
         a->levels = team->routes->levels;
+        a->is_beside = team->is_beside;
         a->ring_broken = &ch_links_ring(team->teams->links)->shared->broken;
     }
     memcpy(a->peers, team->peers, team->n * sizeof(a->peers[0]));

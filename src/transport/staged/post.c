@@ -239,7 +239,7 @@ chorus_status ch_staged_get(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe, v
         .dst = dst, .bytes = bytes, .is_on_gpu = is_here_on_gpu(ep, dst)};
 
     if (needs_slots(ep, peer, dst, asks.is_on_gpu, &op.head) ||
-        (asks.is_on_gpu && ep->terms.flush == CH_STAGED_FLUSH_WORDS)) {
+        (asks.is_on_gpu && ep->terms.has_flush)) {
         add_op(ep, peer, ctx, &op, &asks);
     } else if (!peer->has_failed) {
         status = ep->inner->get(ep->inner_ep, ctx, pe, dst, there, bytes);

@@ -66,7 +66,9 @@ static void fill_slot(struct ch_endpoint *ep, struct ch_staged_peer *peer,
     struct ch_staged_out *out = &peer->out[i];
     const size_t data = op->head.kind == CH_STAGED_GET ? 0 : op->head.bytes;
     const size_t left = data - op->at;
-    const size_t bytes = left < ep->layout.chunk ? left : ep->layout.chunk;
+    /* One byte alone would be no work for a copy engine (ch_device_put_engine_copy). */
+    const size_t most = ep->layout.chunk - (left == ep->layout.chunk + 1);
+    const size_t bytes = left < most ? left : most;
     struct ch_staged_head head;
 
     write_head(&head, op, bytes, bytes == left);

@@ -70,8 +70,10 @@ static uint64_t note_work(struct ch_endpoint *ep, struct ch_staged_stream *strea
 uint64_t ch_staged_copy(struct ch_endpoint *ep, struct ch_staged_stream *stream,
                         struct ch_staged_peer *peer, void *dst, const void *src, size_t bytes)
 {
+    const struct ch_device *device = ep->terms.device;
     const chorus_status status =
-        ch_device_put_engine_copy(ep->terms.device, stream->stream, dst, src, bytes);
+        stream == &ep->out ? ch_device_put_copy(device, stream->stream, dst, src, bytes)
+                           : ch_device_put_engine_copy(device, stream->stream, dst, src, bytes);
     const uint64_t mark = note_work(ep, stream, peer, status);
 
     if (bytes >= OWN_MARK) ch_staged_mark(ep, stream);
@@ -163,9 +165,10 @@ void ch_staged_drain(struct ch_endpoint *ep)
 {
     const uint64_t start_ns = ch_clock_ns();
 
-    ch_staged_mark(ep, &ep->in);
-    ch_staged_mark(ep, &ep->out);
-    while (!ep->is_stuck && !is_over(ep)) {
+    while (!ep->is_stuck) {
+        ch_staged_mark(ep, &ep->in);
+        ch_staged_mark(ep, &ep->out);
+        if (is_over(ep)) return;
         ep->is_stuck = ch_clock_ns() - start_ns > DRAIN_NS;
         (void)sched_yield();
     }
