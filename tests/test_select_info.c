@@ -32,21 +32,22 @@ static const struct {
     {"version 2", "version takes no argument; see --help"},
     {"explain redcue --pes 2 --bytes 8", "unknown collective \"redcue\"; expected barrier, broadcast, fcollect, alltoall, reduce, reducescatter, collect, alltoalls, inscan, exscan, gather, scatter, reduce_to or alltoallv; did you mean \"reduce\"?"},
     {"explain allgather --pes 2 --bytes 8", "unknown collective \"allgather\"; expected barrier, broadcast, fcollect, alltoall, reduce, reducescatter, collect, alltoalls, inscan, exscan, gather, scatter, reduce_to or alltoallv; did you mean \"fcollect\"?"},
-    {"explain reduce --pess 2 --bytes 8", "unknown option \"--pess\"; expected --help, --usage, --version, --bytes, --pes, --nodes, --dtype, --op, --in-place, --elsewhere, --machine, --gpu, --cores, --pe, --last, --json, --perfetto or --summary; did you mean \"--pes\"?"},
-    {"explain reduce -n 2", "unknown option \"-n\"; expected --help, --usage, --version, --bytes, --pes, --nodes, --dtype, --op, --in-place, --elsewhere, --machine, --gpu, --cores, --pe, --last, --json, --perfetto or --summary"},
+    {"explain reduce --pess 2 --bytes 8", "unknown option \"--pess\"; expected --help, --usage, --version, --bytes, --pes, --nodes, --beside, --dtype, --op, --in-place, --elsewhere, --machine, --gpu, --cores, --pe, --last, --json, --perfetto or --summary; did you mean \"--pes\"?"},
+    {"explain reduce -n 2", "unknown option \"-n\"; expected --help, --usage, --version, --bytes, --pes, --nodes, --beside, --dtype, --op, --in-place, --elsewhere, --machine, --gpu, --cores, --pe, --last, --json, --perfetto or --summary"},
     {"explain reduce --bytes=8", "explain needs --pes; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes 2", "explain needs --bytes; expected a number from 0, with K, M or G for powers of 1024"},
     {"explain reduce --pes 0 --bytes 8", "--pes is \"0\"; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes -1 --bytes 8", "--pes is \"-1\"; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes=-1 --bytes 8", "--pes is \"-1\"; expected a number from 1, with K, M or G for powers of 1024"},
     {"explain reduce --pes 2 --bytes --pes", "--bytes is \"--pes\"; expected a number from 0, with K, M or G for powers of 1024"},
-    {"explain reduce --pes 2 --bytes=8 -1", "unknown option \"-1\"; expected --help, --usage, --version, --bytes, --pes, --nodes, --dtype, --op, --in-place, --elsewhere, --machine, --gpu, --cores, --pe, --last, --json, --perfetto or --summary"},
+    {"explain reduce --pes 2 --bytes=8 -1", "unknown option \"-1\"; expected --help, --usage, --version, --bytes, --pes, --nodes, --beside, --dtype, --op, --in-place, --elsewhere, --machine, --gpu, --cores, --pe, --last, --json, --perfetto or --summary"},
     {"explain reduce --pes 2 --bytes 64k", "--bytes is \"64k\"; expected a number from 0, with K, M or G for powers of 1024; did you mean \"64K\"?"},
     {"explain reduce --pes 2 --bytes 6", "--bytes is 6, which is not whole f32; expected a multiple of 4"},
     {"explain reduce --pes 2 --bytes 8 --dtype f23", "unknown dtype \"f23\"; expected i8, i16, ...; did you mean \"f32\"?"},
     {"explain reduce --pes 2 --bytes 8 --op summ", "unknown op \"summ\"; expected and, or, xor, min, max, sum or prod; did you mean \"sum\"?"},
     {"explain reduce --pes 2 --bytes 8 --machine cude", "unknown machine \"cude\"; expected host or cuda; did you mean \"cuda\"?"},
     {"explain reduce --pes 2 --bytes 8 --nodes 3", "--nodes is 3; expected at most --pes, 2"},
+    {"explain reduce --pes 2 --bytes 8 --beside", "--beside is of GPUs; expected --machine cuda"},
     {"explain reduce --pes 2 --bytes 8 --cores mine", "unknown cores \"mine\"; expected own or shared"},
     {"explain reduce --pes 2 --bytes 8 --op xor", "--op xor does not take f32; expected an integer type as --dtype"},
     {"check /nonexistent/t.yaml", "/nonexistent/t.yaml: cannot be opened: No such file or directory; expected a rule table"},
@@ -238,6 +239,34 @@ START_TEST(info__explain_cuda_nodes__as_a_job_on_gpus_of_several_hosts)
     }
     ck_assert_int_eq(run("CHORUS_CTAS=1", arguments), 0);
     ck_assert_ptr_nonnull(strstr(output, "\nrule   tuning/cuda_far.yaml:"));
+}
+END_TEST
+
+/* GPUs of one host without access to each other; groups of those with access count as nodes. */
+START_TEST(info__explain_beside__as_a_job_on_gpus_without_access)
+{
+    const char *arguments = "explain fcollect --bytes 1M --pes 4 --machine cuda --beside";
+    char environment[128];
+
+    ck_assert_int_eq(run("", arguments), 0);
+    ck_assert_ptr_nonnull(strstr(output, ", 4 PEs on 4 nodes, reach beside, "));
+    ck_assert_ptr_nonnull(strstr(output, "\nplan   ring:simple, ctas 16\n"));
+    ck_assert_ptr_nonnull(strstr(output, "\nrule   tuning/cuda_beside.yaml:"));
+    ck_assert_int_eq(run("", "explain fcollect --bytes 1M --pes 4 --machine cuda --beside "
+                             "--nodes 2"),
+                     0);
+    ck_assert_ptr_nonnull(strstr(output, ", 4 PEs on 2 nodes, reach beside, "));
+    ck_assert_int_eq(run("", "explain fcollect --bytes 1M --pes 2 --machine cuda --beside "
+                             "--nodes 1"),
+                     0);
+    ck_assert_ptr_nonnull(strstr(output, " on 1 node, reach mapped, "));
+    write_file(table_path,
+               "version: 1\nmachine: m\nmeasured: never\n"
+               "serves: {machine: cuda, reach: beside}\nrules:\n"
+               "  - {coll: fcollect, algo: ring, proto: simple, ctas: 32, from: fallback}\n");
+    (void)snprintf(environment, sizeof(environment), "CHORUS_TUNING=%s", table_path);
+    ck_assert_int_eq(run(environment, arguments), 0);
+    ck_assert_msg(strstr(output, "\nplan   ring:simple, ctas 16\n") != NULL, "%s", output);
 }
 END_TEST
 
@@ -441,6 +470,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, info__explain_in_place__offers_less);
     tcase_add_test(tests, info__explain_cuda__as_a_job_on_gpus);
     tcase_add_test(tests, info__explain_cuda_nodes__as_a_job_on_gpus_of_several_hosts);
+    tcase_add_test(tests, info__explain_beside__as_a_job_on_gpus_without_access);
     tcase_add_test(tests, info__explain_gpu__as_a_job_on_that_one);
     tcase_add_test(tests, info__explain_cores__as_asked_or_as_here);
     tcase_add_test(tests, info__explain_nodes__as_a_job_on_several_hosts);

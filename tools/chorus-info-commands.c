@@ -94,30 +94,38 @@ static chorus_status cores_of(const struct info_args *args, uint32_t pes, uint32
     return CHORUS_OK;
 }
 
-/* The hosts of the call's PEs, and the reach that follows from them. */
+/* The hosts of the call's PEs, and the reach that follows from them. Beside each other are GPUs
+ * of one host; its groups of GPUs that access each other count as hosts. */
 static chorus_status spread(const struct info_args *args, struct ch_request *r)
 {
-    uint64_t nodes = 1;
+    uint64_t nodes = args->is_beside ? r->pes : 1;
 
     if (args->nodes != NULL) CH_TRY(parse_number("nodes", args->nodes, 1, UINT32_MAX, &nodes));
     if (nodes > r->pes)
         return CH_FAIL(CHORUS_ERR_ARG, "--nodes is %" PRIu64 "; expected at most --pes, %u",
                        nodes, r->pes);
     r->nodes = (uint32_t)nodes;
-    r->reach = nodes > 1 ? CH_REACH_network : r->pes > 1 ? CH_REACH_mapped : CH_REACH_self;
+    r->reach = nodes > 1 ? (args->is_beside ? CH_REACH_beside : CH_REACH_network)
+               : r->pes > 1 ? CH_REACH_mapped
+                            : CH_REACH_self;
     return CHORUS_OK;
 }
 
-/* CTAs of a call, if the job's sync memory is as large as it may be. Calls to GPUs of other
- * hosts use the pool in host memory. */
+/* Does the call use the pool in host memory? */
+static bool is_in_pool(const struct ch_request *r, bool is_on_gpu)
+{
+    return is_on_gpu && (r->reach & (CH_REACH_network | CH_REACH_beside)) != 0;
+}
+
+/* CTAs of a call, if the job's sync memory is as large as it may be. */
 static uint32_t ctas_of(const struct ch_options *options, const struct ch_request *r,
                         bool is_on_gpu)
 {
     const uint32_t usual = is_on_gpu ? CH_CTAS_ON_GPU : CH_CTAS_ON_HOST;
     const uint32_t most = options->ctas != 0 ? (uint32_t)options->ctas : usual;
-    const uint32_t pooled = CH_POOL_DUPS_OF(r->pes, true);
+    const uint32_t pooled = CH_POOL_DUPS_OF(r->pes, r->reach == CH_REACH_network);
 
-    return is_on_gpu && r->reach == CH_REACH_network && pooled < most ? pooled : most;
+    return is_in_pool(r, is_on_gpu) && pooled < most ? pooled : most;
 }
 
 /* The machine of the call: PEs on hosts, or GPUs, which need not exist here. GPU links are
@@ -133,7 +141,9 @@ static chorus_status place(const struct info_args *args, const struct ch_options
     r->machine = machines[machine];
     r->gpu = machine == 1 ? gpu_of(args, options, here) : "";
     r->ctas_max = ctas_of(options, r, machine == 1);
-    r->ctas_slim = machine == 1 && r->reach != CH_REACH_network ? r->ctas_max : 0;
+    if (args->is_beside && machine == 0)
+        return CH_FAIL(CHORUS_ERR_ARG, "--beside is of GPUs; expected --machine cuda");
+    r->ctas_slim = machine == 1 && !is_in_pool(r, true) ? r->ctas_max : 0;
     r->chunk_bytes = options->chunk * (r->reach == CH_REACH_network ? CH_CHUNK_FAR : 1);
     r->offers = ch_offers(r->type, r->reach,
                           (args->is_in_place ? 0 : CH_NEED_apart) |

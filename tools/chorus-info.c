@@ -19,6 +19,7 @@ enum {
     KEY_BYTES = 0x100,
     KEY_PES,
     KEY_NODES,
+    KEY_BESIDE,
     KEY_DTYPE,
     KEY_OP,
     KEY_IN_PLACE,
@@ -44,6 +45,7 @@ static const struct argp_option options[] = {
     {"bytes", KEY_BYTES, "BYTES", 0, "explain: bytes of the message, such as 64K", 0},
     {"pes", KEY_PES, "PES", 0, "explain: PEs of the team", 0},
     {"nodes", KEY_NODES, "NODES", 0, "explain: number of hosts of these PEs (1)", 0},
+    {"beside", KEY_BESIDE, NULL, 0, "explain: GPUs of one host without access to each other; NODES are groups with access (PES)", 0},
     {"dtype", KEY_DTYPE, "TYPE", 0, "explain: element type, as f32 or float (f32)", 0},
     {"op", KEY_OP, "OP", 0, "explain: operator of a reduction (sum)", 0},
     {"in-place", KEY_IN_PLACE, NULL, 0, "explain: source and dest are the same memory", 0},
@@ -125,6 +127,9 @@ static error_t parse_option(int key, char *text, struct argp_state *state)
         return 0;
     case KEY_NODES:
         args->nodes = text;
+        return 0;
+    case KEY_BESIDE:
+        args->is_beside = true;
         return 0;
     case KEY_OP:
         args->op = text;

@@ -16,7 +16,7 @@ struct info_args {
     const char *command,
         *operand; /* operand of explain: a collective; of others: a file, or a process */
     const char *bytes, *pes, *nodes, *dtype, *op, *machine, *gpu, *cores;
-    bool is_in_place, is_elsewhere;
+    bool is_in_place, is_elsewhere, is_beside;
     /* Of record. */
     const char *shown[INFO_SHOWN_MAX]; /* values of --pe */
     uint32_t n_shown;
