@@ -317,7 +317,8 @@ static enum due refusal_due(const struct site *s, const chorusx_call *call, bool
     if (is_on_gpu() && algo != NULL && algo->kernel == CH_KERNEL_none) return ALWAYS;
     if ((needs & CH_NEED_whole) != 0 && half) return ALWAYS;
     if ((needs & CH_NEED_apart) != 0 && !apart) return ALWAYS;
-    if ((needs & (CH_NEED_map | CH_NEED_packets)) != 0 && !is_on_gpu() && !is_mapped(s)) return ALWAYS;
+    if ((needs & (CH_NEED_map | CH_NEED_packets)) != 0 && !is_on_gpu() && !is_mapped(s))
+        return ALWAYS;
     if ((needs & CH_NEED_nodes) != 0 && is_mapped(s)) return ALWAYS;
     if (is_elsewhere(call->dest) && (needs & CH_NEED_symmetric_dest) != 0) return ALWAYS;
     if (is_elsewhere(call->source) && (needs & CH_NEED_symmetric_source) != 0) return ALWAYS;

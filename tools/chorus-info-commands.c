@@ -105,7 +105,7 @@ static chorus_status spread(const struct info_args *args, struct ch_request *r)
         return CH_FAIL(CHORUS_ERR_ARG, "--nodes is %" PRIu64 "; expected at most --pes, %u",
                        nodes, r->pes);
     r->nodes = (uint32_t)nodes;
-    r->reach = nodes > 1 ? (args->is_beside ? CH_REACH_beside : CH_REACH_network)
+    r->reach = nodes > 1    ? (args->is_beside ? CH_REACH_beside : CH_REACH_network)
                : r->pes > 1 ? CH_REACH_mapped
                             : CH_REACH_self;
     return CHORUS_OK;

@@ -258,7 +258,8 @@ bool plan_is_for_net(const struct ch_algo *algo, uint32_t n)
 {
     const bool has_levels = (algo->needs & CH_NEED_nodes) != 0;
 
-    return (algo->needs & (CH_NEED_map | CH_NEED_packets)) == 0 && n <= PLAN_NET_PES_MAX && (n > 1 || has_levels);
+    return (algo->needs & (CH_NEED_map | CH_NEED_packets)) == 0 && n <= PLAN_NET_PES_MAX &&
+           (n > 1 || has_levels);
 }
 
 bool plan_is_for_many(const struct ch_algo *algo)

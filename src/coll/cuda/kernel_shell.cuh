@@ -252,29 +252,29 @@ CH_FN void ch_set_pattern(struct ch_coll *c, struct ch_pattern *pattern,
 
 /* An algorithm's function, with its type as a constant, in a kernel with these arguments, which
  * does `before` and `after` besides. */
-#define CH_KERNEL_WITH(args, before, after, name, fn, T, kind, proto)          \
-    extern "C" __global__ void __launch_bounds__(CH_LANES_##kind, 1) name args \
-    {                                                                          \
-        __shared__ struct ch_slot slots[CH_KERNEL_PES_MAX];                    \
-        const struct ch_lanes block = ch_kernel_lanes(CH_LANES_##kind);        \
-        const struct ch_wait_policy policy = {a.aborted, a.timeout_ns};        \
-        struct ch_coll c = ch_coll_of(&a, CHORUS_TYPE_##T, CH_IS_WIDE_##kind); \
-        struct ch_pattern pattern;                                             \
-        struct ch_unequal unequal;                                             \
-        uint32_t late_peer = a.me;                                             \
-        chorus_status st;                                                      \
-                                                                               \
-        c.policy = &policy;                                                    \
-        c.slots = slots;                                                       \
-        c.late_peer = &late_peer;                                              \
-        c.is_due = CH_IS_DUE_##kind;                                           \
-        before;                                                                \
-        st = CHORUS_ERR_ABORTED;                                               \
-        if (ch_kernel_begin(&c, CH_PROTO_##proto, block))                      \
+#define CH_KERNEL_WITH(args, before, after, name, fn, T, kind, proto)           \
+    extern "C" __global__ void __launch_bounds__(CH_LANES_##kind, 1) name args  \
+    {                                                                           \
+        __shared__ struct ch_slot slots[CH_KERNEL_PES_MAX];                     \
+        const struct ch_lanes block = ch_kernel_lanes(CH_LANES_##kind);         \
+        const struct ch_wait_policy policy = {a.aborted, a.timeout_ns};         \
+        struct ch_coll c = ch_coll_of(&a, CHORUS_TYPE_##T, CH_IS_WIDE_##kind);  \
+        struct ch_pattern pattern;                                              \
+        struct ch_unequal unequal;                                              \
+        uint32_t late_peer = a.me;                                              \
+        chorus_status st;                                                       \
+                                                                                \
+        c.policy = &policy;                                                     \
+        c.slots = slots;                                                        \
+        c.late_peer = &late_peer;                                               \
+        c.is_due = CH_IS_DUE_##kind;                                            \
+        before;                                                                 \
+        st = CHORUS_ERR_ABORTED;                                                \
+        if (ch_kernel_begin(&c, CH_PROTO_##proto, block))                       \
             st = ch_call_status(&a, ch_call_end(&a, &c, fn(&c, block), block)); \
-        if (st != CHORUS_OK) ch_call_report_failure(&a, st, late_peer);        \
-        after;                                                                 \
-        if (a.ended != 0) ch_call_count_end(&a);                               \
+        if (st != CHORUS_OK) ch_call_report_failure(&a, st, late_peer);         \
+        after;                                                                  \
+        if (a.ended != 0) ch_call_count_end(&a);                                \
     }
 #define CH_KERNEL_NAMED(name, fn, T, kind, proto)                                    \
     CH_KERNEL_WITH((const __grid_constant__ struct ch_kernel_args a), (void)pattern, \
