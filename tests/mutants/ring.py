@@ -47,7 +47,7 @@ MUTANTS = [
            "ticket < freed + (UINT64_C(1) << ring->capacity_log2)", REUSED + "|" + DEADLOCK),
     Mutant("the phase of one quad is looked at for all four", "if ((uint32_t)(hi[q] >> 32) != phase)",
            "if (q == CH_RING_QUADS - 1 && (uint32_t)(hi[q] >> 32) != phase)", REQUEST),
-    Mutant("every lap has the same phase", "(uint32_t)(ticket >> capacity_log2) + 1", "1", REQUEST),
+    Mutant("every lap has the same phase", "(uint32_t)(ticket >> capacity_log2) + 1", "1", REQUEST + "|" + REUSED),
     Mutant("a credit returned before the slot is copied", "ch_ring_unpack(lo, hi, request_out);",
            "for (uint32_t q = 0; q < CH_RING_QUADS; q++) ch_quad_load(slot->quad[q], &lo[q], &hi[q]);\n"
            "    ch_ring_unpack(lo, hi, request_out);", REQUEST),
