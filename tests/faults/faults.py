@@ -290,8 +290,9 @@ def can_use_ofi(args):
 
 
 def gpus_environment(case):
+    # Without fabric handles, which would make the GPUs of other hosts near.
     return {"CHORUS_HEAP": "cuda", "CHORUS_TRANSPORT": f"mapped,{case.network}", "CHORUS_SYNC_MAX": "64M", "CHORUS_CTAS": "2",
-            "CHORUS_LOG": "none"}
+            "CHORUS_FABRIC": "0", "CHORUS_LOG": "none"}
 
 
 def environment(case, folder):
