@@ -111,12 +111,6 @@ static chorus_status spread(const struct info_args *args, struct ch_request *r)
     return CHORUS_OK;
 }
 
-/* Does the call use the pool in host memory? */
-static bool is_in_pool(const struct ch_request *r, bool is_on_gpu)
-{
-    return is_on_gpu && (r->reach & (CH_REACH_network | CH_REACH_beside)) != 0;
-}
-
 /* CTAs of a call, if the job's sync memory is as large as it may be. */
 static uint32_t ctas_of(const struct ch_options *options, const struct ch_request *r,
                         bool is_on_gpu)
@@ -125,7 +119,7 @@ static uint32_t ctas_of(const struct ch_options *options, const struct ch_reques
     const uint32_t most = options->ctas != 0 ? (uint32_t)options->ctas : usual;
     const uint32_t pooled = CH_POOL_DUPS_OF(r->pes, r->reach == CH_REACH_network);
 
-    return is_in_pool(r, is_on_gpu) && pooled < most ? pooled : most;
+    return ch_request_is_in_pool(r) && pooled < most ? pooled : most;
 }
 
 /* The machine of the call: PEs on hosts, or GPUs, which need not exist here. GPU links are
@@ -143,7 +137,7 @@ static chorus_status place(const struct info_args *args, const struct ch_options
     r->ctas_max = ctas_of(options, r, machine == 1);
     if (args->is_beside && machine == 0)
         return CH_FAIL(CHORUS_ERR_ARG, "--beside is of GPUs; expected --machine cuda");
-    r->ctas_slim = machine == 1 && !is_in_pool(r, true) ? r->ctas_max : 0;
+    r->ctas_slim = machine == 1 && !ch_request_is_in_pool(r) ? r->ctas_max : 0;
     r->chunk_bytes = options->chunk * (r->reach == CH_REACH_network ? CH_CHUNK_FAR : 1);
     r->offers = ch_offers(r->type, r->reach,
                           (args->is_in_place ? 0 : CH_NEED_apart) |

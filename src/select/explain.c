@@ -27,8 +27,7 @@ static void fill_shape(const struct ch_request *request, const struct ch_plan *p
     const size_t element = ch_type_bytes[request->type];
     const uint32_t n = request->pes;
     const bool is_far = request->reach == CH_REACH_network;
-    const bool is_in_pool =
-        (is_far || request->reach == CH_REACH_beside) && strcmp(request->machine, "cuda") == 0;
+    const bool is_in_pool = ch_request_is_in_pool(request);
     const size_t most = is_in_pool ? CH_POOL_DUP_BYTES_MAX(n, true, is_far) : CH_DUP_BYTES_MAX;
     struct ch_sync_layout layout;
     uint64_t message;

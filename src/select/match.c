@@ -37,6 +37,12 @@ static bool is_integer(chorus_type type)
     return are[type];
 }
 
+bool ch_request_is_in_pool(const struct ch_request *request)
+{
+    return (request->reach & (CH_REACH_network | CH_REACH_beside)) != 0 &&
+           strcmp(request->machine, "cuda") == 0;
+}
+
 uint32_t ch_offers(chorus_type type, uint32_t reach, uint32_t facts)
 {
     uint32_t offers = CH_NEED_lines | facts;

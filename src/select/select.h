@@ -117,6 +117,9 @@ struct ch_plan {
     const struct ch_rule *rule;   /* null: the choice was forced */
 };
 
+/* Is the sync memory of the team in the pool in host memory (team.h)? */
+bool ch_request_is_in_pool(const struct ch_request *request);
+
 /* The CH_NEED_ bits that a request of this type meets on hosts, on a team of this reach.
  * `facts`: those of the buffers that hold on all PEs, among CH_NEED_apart and
  * CH_NEED_SYMMETRIC. */

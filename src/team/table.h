@@ -44,10 +44,9 @@ static inline ch_team_handle ch_team_handle_of(const struct ch_teams *teams, uin
 
 /* How the PEs of a team reach each other; the same on all of them. */
 struct ch_reach_of_team {
-    bool is_far;     /* as in ch_sync_layout_init */
-    bool is_in_pool; /* see struct ch_team */
-    uint32_t
-        dups_most; /* of a child team: the duplicates of its team, which it needs no more of */
+    bool is_far;        /* as in ch_sync_layout_init */
+    bool is_in_pool;    /* see struct ch_team */
+    uint32_t dups_most; /* of a child team: those of its team; it needs no more */
 };
 
 /* Allocate a team of n PEs with its memory; it has no peers yet. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpu_moment.h"
 
+#include "growth.h"
 #include "ref/ref_coll.h"
 
 #include <chorus/chorusx.h>
@@ -93,20 +94,11 @@ static int synchronize(const struct gpu_site *s)
 }
 
 /* --- moments ------------------------------------------------------------------------------ */
-/* A block more each time; the heap grows, until all are given back. */
+/* The heap grows, until all blocks are given back. */
 static int step_growth(struct gpu_site *s)
 {
-    const size_t n_blocks = sizeof(s->blocks) / sizeof(s->blocks[0]);
-    const size_t i = s->n_growths++ % n_blocks;
-
-    if (i == 0) {
-        for (size_t k = 0; k < n_blocks; k++) {
-            chorus_free(s->blocks[k]);
-            s->blocks[k] = NULL;
-        }
-    }
-    s->blocks[i] = chorus_malloc(BLOCK_BYTES);
-    return s->blocks[i] != NULL ? 0 : CHORUS_ERR_NOMEM;
+    return growth_step(s->blocks, sizeof(s->blocks) / sizeof(s->blocks[0]), s->n_growths++,
+                       BLOCK_BYTES);
 }
 
 static int step_start(struct gpu_site *s)

@@ -2,6 +2,7 @@
 #include "moment.h"
 
 #include "coll/algorithm.h"
+#include "growth.h"
 #include "ref/ref_coll.h"
 
 #include <stdio.h>
@@ -178,20 +179,11 @@ static int step_stream(struct site *s)
     return collective(s, (chorus_coll)dice(s, 4, CHORUS_COLL_COUNT), s->stream);
 }
 
-/* A block more each time; the heap grows, until all are given back. */
+/* The heap grows, until all blocks are given back. */
 static int step_growth(struct site *s)
 {
-    const size_t n_blocks = sizeof(s->blocks) / sizeof(s->blocks[0]);
-    const size_t i = s->n_growths++ % n_blocks;
-
-    if (i == 0) {
-        for (size_t k = 0; k < n_blocks; k++) {
-            chorus_free(s->blocks[k]);
-            s->blocks[k] = NULL;
-        }
-    }
-    s->blocks[i] = chorus_malloc(BLOCK_BYTES);
-    return s->blocks[i] != NULL ? 0 : CHORUS_ERR_NOMEM;
+    return growth_step(s->blocks, sizeof(s->blocks) / sizeof(s->blocks[0]), s->n_growths++,
+                       BLOCK_BYTES);
 }
 
 /* A team of some PEs, in another order; its members use it. */

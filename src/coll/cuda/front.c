@@ -284,11 +284,11 @@ static chorus_status fail_with_report(const struct ch_kernel_fault *told,
             "team had failed (%s); make no more calls on this team, and destroy it",
             ch_status_text(first));
     if (told->kind == CH_FAULT_UNSENT)
-        return CH_FAIL(first,
-                       "a collective could not send to PEs that are not near: its requests "
-                       "were not carried "
-                       "out (%s); is a host or the network too slow, or is a PE stopped?",
-                       ch_wait_why(team->policy, (chorus_status)told->status));
+        return CH_FAIL(
+            first,
+            "a collective could not send to PEs that are not near: its requests "
+            "were not carried out (%s); is a host or the network too slow, or is a PE stopped?",
+            ch_wait_why(team->policy, (chorus_status)told->status));
     if (told->kind == CH_FAULT_OVERLAP)
         return CH_FAIL(
             first,
