@@ -24,7 +24,6 @@ struct ch_endpoint {
     struct ch_options options; /* of the inner network */
     ptrdiff_t maps[PES];       /* 0: PEs that are threads have everything at its own address */
     bool is_far[PES];
-    uint64_t numbers[CH_STAGED_NUMBERS];
     struct ch_endpoint *staged; /* null until the PEs have met */
     const char (*addresses)[CH_LINK_ADDRESS_BYTES];
     struct ch_device *device;
@@ -48,7 +47,6 @@ static chorus_status open_memory(struct ch_endpoint *ep)
     ep->terms.memory =
         mmap(NULL, ep->terms.bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     ep->terms.on_device = ep->terms.memory;
-    ep->terms.numbers = ep->numbers;
     ep->terms.attached =
         (struct ch_memory_part){.base = ep->terms.memory, .bytes = ep->terms.bytes};
     return ep->terms.inner->attach(

@@ -53,7 +53,6 @@ static void setup(void)
     static const bool is_far[] = {false, true};
     static struct ch_options options;
     static struct ch_door door;
-    static uint64_t numbers[CH_STAGED_NUMBERS];
     struct ch_staged_terms terms = {.link = {.options = &options, .n = 2, .door = &door},
                                     .inner = &inner,
                                     .is_far = is_far,
@@ -61,7 +60,6 @@ static void setup(void)
                                     .memory = pinned,
                                     .on_device = pinned,
                                     .bytes = PINNED,
-                                    .numbers = numbers,
                                     .is_direct = true,
                                     .exchange = exchange};
     struct ch_device_id id;

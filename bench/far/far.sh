@@ -7,7 +7,7 @@
 
 mps='' # yes: this script has started MPS
 colls=(--coll "reduce,fcollect,broadcast")
-sizes=("${colls[@]}" -b 8 -e 16M -f 8)
+sizes=("${colls[@]}" -b 8 -e 16M -f 8 -w 20)
 
 # choose_far [OUTDIR]: two PEs on the first GPU.
 choose_far() {
@@ -81,7 +81,7 @@ measure_beside() {
     for mode in stream graph; do
         label beside -
         CHORUS_P2P=0 sweep 90 "$rows" "${sizes[@]}"
-        CHORUS_P2P=0 sweep 30 "$rows" "${colls[@]}" -b 64K -e 64K
+        CHORUS_P2P=0 sweep 30 "$rows" "${colls[@]}" -b 64K -e 64K -w 20
     done
     mode=kernel label floor -
     echo "+ chorus-floor" >>"$log"

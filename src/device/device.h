@@ -135,8 +135,7 @@ void ch_device_stream_destroy(const struct ch_device *device, void *stream);
 CH_MUST_CHECK chorus_status ch_device_stream_check(const struct ch_device *device,
                                                    void *stream);
 
-/* Queue on a cudaStream_t, without waiting: a copy; or a store of a word of 8 or 4 bytes, after
- * earlier work. */
+/* Queue a copy on a cudaStream_t, without waiting. */
 CH_MUST_CHECK chorus_status ch_device_put_copy(const struct ch_device *device, void *stream,
                                                void *dst, const void *src, size_t bytes);
 /* The same for a copy by a copy engine, which starts although kernels occupy the queues in
@@ -145,6 +144,8 @@ CH_MUST_CHECK chorus_status ch_device_put_copy(const struct ch_device *device, v
 CH_MUST_CHECK chorus_status ch_device_put_engine_copy(const struct ch_device *device,
                                                       void *stream, void *dst, const void *src,
                                                       size_t bytes);
+/* The same for a store of a word of 8 or 4 bytes, as one access. It takes the way of the work
+ * before it in the stream: after copies by copy engines it needs none of these queues. */
 CH_MUST_CHECK chorus_status ch_device_put_store(const struct ch_device *device, void *stream,
                                                 void *word, uint64_t value, size_t bytes);
 

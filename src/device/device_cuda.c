@@ -251,8 +251,7 @@ chorus_status ch_device_put_engine_copy(const struct ch_device *device, void *st
     return error == cudaSuccess ? CHORUS_OK : ch_device_fail_runtime(device, "a copy", error);
 }
 
-/* Executed by the front end of the device, so that it works while kernels occupy all
- * multiprocessors. */
+/* No kernel, so that it works while kernels occupy all multiprocessors. */
 chorus_status ch_device_put_store(const struct ch_device *device, void *stream, void *word,
                                   uint64_t value, size_t bytes)
 {

@@ -30,7 +30,6 @@ struct ch_network {
     uint32_t kind;        /* of CH_KIND_LIST; with a heap on GPUs, below `staged` and `beside`;
                              CH_KIND_COUNT: all PEs are on one host */
     void *staging;        /* owned: memory of `staged` in the pool; null: it is not used */
-    void *numbers;        /* owned, with it: in GPU memory, see struct ch_staged_terms */
     struct ch_heap *heap; /* borrowed */
     struct ch_boot *boot; /* borrowed, as is policy */
     struct ch_wait_policy *policy;

@@ -319,7 +319,6 @@ static chorus_status put_staged_over(struct ch_network *network,
         .memory = network->staging,
         .on_device = network->staging,
         .bytes = STAGING_BYTES,
-        .numbers = network->numbers,
         .is_direct = network->is_direct,
         .why_staged = network->why_staged,
         .flush = (enum ch_staged_flush)network->flush,
@@ -345,9 +344,6 @@ static chorus_status open_staged(struct ch_network *network, const struct ch_lin
         vote.mine = add_beside(network);
     if (vote.mine == CHORUS_OK)
         vote.mine = ch_heap_pool_alloc(network->heap, STAGING_BYTES, &network->staging);
-    if (vote.mine == CHORUS_OK)
-        vote.mine = ch_heap_sync_alloc(network->heap, CH_STAGED_NUMBERS * sizeof(uint64_t),
-                                       &network->numbers);
     if (vote.mine == CHORUS_OK)
         vote.mine = ch_proxy_open(network->heap, network, &network->proxy);
     CH_TRY(ch_boot_vote(network->boot, &vote, NULL));
@@ -458,10 +454,7 @@ void ch_network_close(struct ch_network *network)
     ch_network_disconnect(network);
     (void)pthread_mutex_destroy(&network->lock);
     ch_proxy_close(network->proxy);
-    if (network->staging != NULL) {
-        ch_heap_pool_free(network->heap, network->staging);
-        ch_heap_sync_free(network->heap, network->numbers);
-    }
+    if (network->staging != NULL) ch_heap_pool_free(network->heap, network->staging);
     free(network->is_reached);
     free(network->maps);
     free(network->hosts);

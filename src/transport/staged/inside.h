@@ -84,11 +84,11 @@ _Static_assert(sizeof(struct ch_staged_head) == CH_STAGED_HEAD, "the size of a h
 
 struct ch_staged_stream {
     void *stream;    /* a cudaStream_t */
-    uint64_t *ended; /* in pinned memory: the stream stores the number of its last mark, modulo
-                        CH_STAGED_NUMBERS */
+    uint64_t *ended; /* in pinned memory: the stream stores the number of its last mark */
     uint64_t *ended_on_device;
     uint64_t marks;    /* that were queued */
     bool has_unmarked; /* work was queued after the last of them */
+    bool is_by_engine; /* the last work but marks is that of a copy engine */
     uint32_t polls;    /* since a failure was last looked for */
 };
 
@@ -251,20 +251,19 @@ void ch_staged_describe(const struct ch_endpoint *ep, uint32_t pe,
 
 /* ---- stream.c ---- */
 
-/* Fill terms.numbers. */
-CH_MUST_CHECK chorus_status ch_staged_make_numbers(const struct ch_endpoint *ep);
 CH_MUST_CHECK chorus_status ch_staged_stream_open(struct ch_endpoint *ep,
                                                   struct ch_staged_stream *stream, char *ended);
 void ch_staged_stream_close(struct ch_endpoint *ep, struct ch_staged_stream *stream);
 /* Queue a copy. Returns its mark; 0: it failed, and so has the peer. */
 uint64_t ch_staged_copy(struct ch_endpoint *ep, struct ch_staged_stream *stream,
                         struct ch_staged_peer *peer, void *dst, const void *src, size_t bytes);
-/* The same of a word of 4 or 8 bytes, as one access. It may have to wait for kernels of the
- * program. */
-uint64_t ch_staged_copy_word(struct ch_endpoint *ep, struct ch_staged_stream *stream,
-                             struct ch_staged_peer *peer, void *dst, const void *src,
-                             size_t bytes);
-/* The same for an operation on a word of 4 or 8 bytes on the GPU. `fetched`, in pinned memory,
+/* The same for a store of a word of 4 or 8 bytes, as one access. `scratch`, in pinned memory,
+ * may be overwritten until it has ended. */
+uint64_t ch_staged_store(struct ch_endpoint *ep, struct ch_staged_stream *stream,
+                         struct ch_staged_peer *peer, void *word, uint64_t value, size_t bytes,
+                         uint64_t *scratch);
+/* The same for an operation on a word of 4 or 8 bytes on the GPU, which may have to wait for
+ * kernels of the program, unless it is CH_AMO_SET or CH_AMO_FETCH. `fetched`, in pinned memory,
  * is used until that has ended, and then has the old value, except after CH_AMO_SET. */
 uint64_t ch_staged_change(struct ch_endpoint *ep, struct ch_staged_stream *stream,
                           struct ch_staged_peer *peer, struct ch_amo_request *request,
@@ -272,7 +271,10 @@ uint64_t ch_staged_change(struct ch_endpoint *ep, struct ch_staged_stream *strea
 /* Queue a mark after the work that has none. */
 void ch_staged_mark(struct ch_endpoint *ep, struct ch_staged_stream *stream);
 /* Has all work up to a mark ended? */
-bool ch_staged_has_ended(const struct ch_staged_stream *stream, uint64_t mark);
+static inline bool ch_staged_has_ended(const struct ch_staged_stream *stream, uint64_t mark)
+{
+    return __atomic_load_n(stream->ended, __ATOMIC_ACQUIRE) >= mark;
+}
 /* Is work under way? */
 static inline bool ch_staged_is_busy(const struct ch_staged_stream *stream)
 {

@@ -17,8 +17,8 @@ static struct ch_staged_in *in_of(const struct ch_endpoint *ep, struct ch_staged
     return &peer->in[i % ep->layout.slots];
 }
 
-static const char *slot_of(const struct ch_endpoint *ep, const struct ch_staged_peer *peer,
-                           uint64_t i)
+static char *slot_of(const struct ch_endpoint *ep, const struct ch_staged_peer *peer,
+                     uint64_t i)
 {
     return peer->inbound + i % ep->layout.slots * (CH_STAGED_HEAD + ep->layout.chunk);
 }
@@ -132,22 +132,32 @@ static void take_reply(struct ch_endpoint *ep, struct ch_staged_peer *peer,
     if (request->got == request->bytes) in->request = request;
 }
 
-/* Store the data of a put. */
+/* Does the GPU store data of this place and length as one access? */
+static bool is_word(uint64_t there, uint64_t bytes)
+{
+    return (bytes == 4 || bytes == 8) && there % bytes == 0;
+}
+
+/* Store the data of a put. The memory of a single word is scratch once the word was read. */
 static void store_put(struct ch_endpoint *ep, struct ch_staged_peer *peer,
-                      const struct ch_staged_head *head, const char *data)
+                      const struct ch_staged_head *head, char *data)
 {
     char *there = (char *)(uintptr_t)head->there;
     const bool is_on_gpu = ch_staged_place_of(ep, head->there, head->bytes) == CH_STAGED_GPU;
+    uint64_t value = 0;
 
-    if (is_on_gpu && head->is_single != 0 && (head->bytes == 4 || head->bytes == 8))
-        peer->in_mark = ch_staged_copy_word(ep, &ep->in, peer, there, data, head->bytes);
-    else
+    if (!is_on_gpu || head->is_single == 0 || !is_word(head->there, head->bytes)) {
         store_data(ep, peer, there, is_on_gpu, data, head->bytes);
+        return;
+    }
+    memcpy(&value, data, head->bytes);
+    peer->in_mark =
+        ch_staged_store(ep, &ep->in, peer, there, value, head->bytes, (uint64_t *)(void *)data);
 }
 
 /* Begin what a slot is for, but for its word, after its head was checked. */
 static void begin_data(struct ch_endpoint *ep, struct ch_staged_peer *peer,
-                       struct ch_staged_in *in, const char *data)
+                       struct ch_staged_in *in, char *data)
 {
     const struct ch_staged_head *head = &in->head;
 

@@ -72,7 +72,6 @@ static chorus_status open_members(struct ch_endpoint *ep)
     CH_TRY(ch_parts_add(&ep->parts, (struct ch_part){.base = (uintptr_t)attached->base,
                                                      .bytes = attached->bytes}));
     CH_TRY(ch_amo_load(ep->terms.device));
-    CH_TRY(ch_staged_make_numbers(ep));
     CH_TRY(ch_staged_stream_open(ep, &ep->in, ep->terms.memory));
     return ch_staged_stream_open(ep, &ep->out, ep->terms.memory + CH_STAGED_ENDS / 2);
 }

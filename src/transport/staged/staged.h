@@ -26,8 +26,6 @@ enum ch_staged_flush {
     CH_STAGED_FLUSH_WORDS, /* and before words: the PE's GPU does not, either */
 };
 
-enum { CH_STAGED_NUMBERS = 1024 }; /* the most marks of a stream that are under way */
-
 struct ch_staged_terms {
     /* For messages, the limit of waits, and the lock; its other members are not used. What it
      * points to must outlive the endpoint. */
@@ -42,8 +40,6 @@ struct ch_staged_terms {
     char *memory;    /* pinned; aligned to 64 bytes */
     char *on_device; /* the address of the same memory for work on the device */
     size_t bytes;    /* of that memory, equal on all PEs */
-    uint64_t
-        *numbers; /* [CH_STAGED_NUMBERS], in memory of the device, for this network alone */
     /* Let the inner network access GPU memory, where it attaches that: on all PEs or on none.
      * Else why_staged is the reason, for users; borrowed; "": there is none to name. */
     bool is_direct;

@@ -5,13 +5,12 @@
  * There are two streams, one for each direction, of the highest priority: peers wait for this
  * work, and it must not wait behind that of the program. Streams share the few queues of the
  * GPU's front end, in which work waits for that of other streams, and kernels of the program
- * may wait there for what this network brings. Data and marks are therefore copied by copy
- * engines, without that front end. No copy engine stores a word of the GPU as one access, so
- * words that programs poll, and atomics, do use it.
+ * may wait there for what this network brings. Copy engines need no place in these queues, and
+ * neither do stores of words that follow their work in a stream. Atomics that compute do, as
+ * does a copy of one byte alone to the GPU.
  *
- * A mark is a copy of its number, from a list of numbers in memory of the GPU to pinned memory,
- * where the CPU loads it: to ask CUDA for the end of an event would be a call of its driver in
- * each poll. The list holds the numbers modulo its length. Short copies that are queued
+ * A mark is a store of its number to pinned memory, where the CPU loads it: to ask CUDA for the
+ * end of an event would be a call of its driver in each poll. Short copies that are queued
  * together share a mark.
  */
 #include "transport/staged/inside.h"
@@ -41,28 +40,20 @@ chorus_status ch_staged_stream_open(struct ch_endpoint *ep, struct ch_staged_str
     return ch_device_stream_create(ep->terms.device, true, &stream->stream);
 }
 
-chorus_status ch_staged_make_numbers(const struct ch_endpoint *ep)
-{
-    uint64_t numbers[CH_STAGED_NUMBERS];
-
-    for (uint64_t i = 0; i < CH_STAGED_NUMBERS; i++)
-        numbers[i] = i;
-    return ch_device_copy(ep->terms.device, ep->terms.numbers, numbers, sizeof(numbers));
-}
-
 void ch_staged_stream_close(struct ch_endpoint *ep, struct ch_staged_stream *stream)
 {
     ch_device_stream_destroy(ep->terms.device, stream->stream);
 }
 
-/* Work was queued, with this result: returns its mark, or 0. */
+/* Work was queued, by a copy engine or not, with this result: returns its mark, or 0. */
 static uint64_t note_work(struct ch_endpoint *ep, struct ch_staged_stream *stream,
-                          struct ch_staged_peer *peer, chorus_status status)
+                          struct ch_staged_peer *peer, bool is_by_engine, chorus_status status)
 {
     if (status != CHORUS_OK) {
         ch_staged_fail_device(ep, peer, status);
         return 0;
     }
+    stream->is_by_engine = is_by_engine;
     stream->has_unmarked = true;
     return stream->marks + 1;
 }
@@ -71,76 +62,62 @@ uint64_t ch_staged_copy(struct ch_endpoint *ep, struct ch_staged_stream *stream,
                         struct ch_staged_peer *peer, void *dst, const void *src, size_t bytes)
 {
     const struct ch_device *device = ep->terms.device;
+    const bool is_out = stream == &ep->out;
     const chorus_status status =
-        stream == &ep->out ? ch_device_put_copy(device, stream->stream, dst, src, bytes)
-                           : ch_device_put_engine_copy(device, stream->stream, dst, src, bytes);
-    const uint64_t mark = note_work(ep, stream, peer, status);
+        is_out ? ch_device_put_copy(device, stream->stream, dst, src, bytes)
+               : ch_device_put_engine_copy(device, stream->stream, dst, src, bytes);
+    const uint64_t mark = note_work(ep, stream, peer, is_out || bytes > 1, status);
 
     if (bytes >= OWN_MARK) ch_staged_mark(ep, stream);
     return mark;
 }
 
-uint64_t ch_staged_copy_word(struct ch_endpoint *ep, struct ch_staged_stream *stream,
-                             struct ch_staged_peer *peer, void *dst, const void *src,
-                             size_t bytes)
+/* Queue a copy of a word to `fetched`, in pinned memory. */
+static chorus_status queue_fetch(const struct ch_endpoint *ep, void *stream, const void *word,
+                                 size_t bytes, uint64_t *fetched)
 {
-    return note_work(ep, stream, peer,
-                     ch_device_put_copy(ep->terms.device, stream->stream, dst, src, bytes));
+    return ch_device_put_copy(ep->terms.device, stream, on_device(ep, (char *)(void *)fetched),
+                              word, bytes);
 }
 
-/* Queue the operation: by a copy, if that performs it. A copy of an aligned word of 4 or 8
- * bytes is one access. */
-static chorus_status queue_change(const struct ch_device *device, void *stream,
-                                  struct ch_amo_request *request)
+uint64_t ch_staged_store(struct ch_endpoint *ep, struct ch_staged_stream *stream,
+                         struct ch_staged_peer *peer, void *word, uint64_t value, size_t bytes,
+                         uint64_t *scratch)
 {
-    switch (request->op) {
-    case CH_AMO_SET:
-        return ch_device_put_copy(device, stream, request->word, request->fetched,
-                                  request->bytes);
-    case CH_AMO_FETCH:
-        return ch_device_put_copy(device, stream, request->fetched, request->word,
-                                  request->bytes);
-    default:
-        return ch_amo_launch(device, stream, request);
-    }
+    chorus_status status = CHORUS_OK;
+
+    if (!stream->is_by_engine) status = queue_fetch(ep, stream->stream, word, bytes, scratch);
+    if (status == CHORUS_OK)
+        status = ch_device_put_store(ep->terms.device, stream->stream, word, value, bytes);
+    return note_work(ep, stream, peer, true, status);
 }
 
 uint64_t ch_staged_change(struct ch_endpoint *ep, struct ch_staged_stream *stream,
                           struct ch_staged_peer *peer, struct ch_amo_request *request,
                           uint64_t *fetched)
 {
-    /* What is set; and of a word of 4 bytes, only the lower half is fetched. */
-    *fetched = request->op == CH_AMO_SET ? request->value : 0;
+    *fetched = 0; /* of a word of 4 bytes, only the lower half is stored */
+    if (request->op == CH_AMO_SET)
+        return ch_staged_store(ep, stream, peer, request->word, request->value, request->bytes,
+                               fetched);
+    if (request->op == CH_AMO_FETCH)
+        return note_work(
+            ep, stream, peer, true,
+            queue_fetch(ep, stream->stream, request->word, request->bytes, fetched));
     request->fetched = (uint64_t *)(void *)on_device(ep, (char *)(void *)fetched);
-    return note_work(ep, stream, peer, queue_change(ep->terms.device, stream->stream, request));
+    return note_work(ep, stream, peer, false,
+                     ch_amo_launch(ep->terms.device, stream->stream, request));
 }
 
-/* How many marks of the stream have ended: the last number that it stored, which is among the
- * last CH_STAGED_NUMBERS. */
-static uint64_t ended_marks(const struct ch_staged_stream *stream)
-{
-    const uint64_t number = __atomic_load_n(stream->ended, __ATOMIC_ACQUIRE);
-
-    return stream->marks - (stream->marks - number) % CH_STAGED_NUMBERS;
-}
-
-bool ch_staged_has_ended(const struct ch_staged_stream *stream, uint64_t mark)
-{
-    return ended_marks(stream) >= mark;
-}
-
-/* If so many marks are under way that their numbers would repeat, the next call queues it. */
 void ch_staged_mark(struct ch_endpoint *ep, struct ch_staged_stream *stream)
 {
-    const uint64_t next = stream->marks + 1;
     chorus_status status;
 
-    if (!stream->has_unmarked || next - ended_marks(stream) == CH_STAGED_NUMBERS) return;
-    status = ch_device_put_copy(ep->terms.device, stream->stream, stream->ended_on_device,
-                                &ep->terms.numbers[next % CH_STAGED_NUMBERS],
-                                sizeof(*stream->ended));
+    if (!stream->has_unmarked) return;
+    status = ch_device_put_store(ep->terms.device, stream->stream, stream->ended_on_device,
+                                 stream->marks + 1, sizeof(*stream->ended));
     stream->has_unmarked = false;
-    stream->marks = next;
+    stream->marks++;
     if (status != CHORUS_OK) ch_staged_fail_device(ep, NULL, status);
 }
 
