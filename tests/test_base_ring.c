@@ -30,7 +30,7 @@ static void open_scene(struct scene *s, uint32_t capacity_log2, uint64_t start,
 {
     memset(s, 0, sizeof(*s));
     ch_wait_policy_init(&s->policy, &s->door, PRODUCERS + 1, 2, timeout_ns);
-    s->shared.ticket = s->shared.seen = s->freed = s->consumer.next = start;
+    s->shared.ticket = s->shared.seen = s->shared.quieted = s->freed = s->consumer.next = start;
     s->ring.slots = s->consumer.slots = s->slots;
     s->ring.freed = s->consumer.freed = &s->freed;
     s->ring.shared = &s->shared;

@@ -298,6 +298,11 @@ CH_FN void ch_release_fence(void)
     asm volatile("fence.acq_rel.sys;" ::: "memory");
 }
 
+CH_FN void ch_acquire_fence(void)
+{
+    asm volatile("fence.acq_rel.sys;" ::: "memory");
+}
+
 /* The words are in this GPU's memory, and only its kernels access them. */
 CH_FN uint64_t ch_ticket_take(uint64_t *word)
 {

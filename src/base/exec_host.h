@@ -158,6 +158,13 @@ CH_FN void ch_release_fence(void)
     __atomic_thread_fence(__ATOMIC_RELEASE);
 }
 
+/* If the last ch_relaxed_load has found what another lane stored after a ch_release_fence, this
+ * lane sees from now on what that one could see before its fence. */
+CH_FN void ch_acquire_fence(void)
+{
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+}
+
 /* Add 1 to a word of this PE, and return what it was: relaxed. Lanes of all CTAs of the PE may
  * do so at once. */
 CH_FN uint64_t ch_ticket_take(uint64_t *word)

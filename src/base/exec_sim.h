@@ -48,6 +48,7 @@ int ch_sim_line_load(const struct ch_line *line, size_t bytes, uint64_t flag, vo
 void ch_sim_quad_store(void *at, uint64_t lo, uint64_t hi);
 void ch_sim_quad_load(const void *at, uint64_t *lo, uint64_t *hi);
 void ch_sim_release_fence(void);
+void ch_sim_acquire_fence(void);
 uint64_t ch_sim_ticket_take(uint64_t *word);
 void ch_sim_relaxed_store(uint64_t *word, uint64_t value);
 uint64_t ch_sim_relaxed_load(const uint64_t *word);
@@ -130,6 +131,11 @@ CH_FN void ch_quad_load(const void *at, uint64_t *lo, uint64_t *hi)
 CH_FN void ch_release_fence(void)
 {
     ch_sim_release_fence();
+}
+
+CH_FN void ch_acquire_fence(void)
+{
+    ch_sim_acquire_fence();
 }
 
 CH_FN uint64_t ch_ticket_take(uint64_t *word)

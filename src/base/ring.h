@@ -135,11 +135,12 @@ struct ch_ring_shared {
     uint64_t seen;   /* a value that `freed` had */
     uint64_t broken; /* the failure because of which a ticket has no request; CHORUS_OK: none */
     uint64_t calls;  /* the number of the next ch_ring_call */
+    uint64_t quieted; /* requests of the program of all tickets before this have taken effect */
 };
 
 /* The ring as producers know it, with addresses of the GPU. Slots and words begin as zero.
- * Tests let a ring begin at another ticket, stored in ticket, seen, freed and next; it is a
- * multiple of the capacity, and its phase is not 0. */
+ * Tests let a ring begin at another ticket, stored in ticket, seen, quieted, freed and next; it
+ * is a multiple of the capacity, and its phase is not 0. */
 struct ch_ring {
     struct ch_ring_slot *slots; /* in pinned memory */
     const uint64_t *freed;      /* likewise */
@@ -241,14 +242,11 @@ CH_FN int ch_ring_has_data(const struct ch_request *r)
            (op == CH_RING_PUT_SIGNAL && ch_request_inline_bytes(r) == 0);
 }
 
-/* Post a request. Its sources were stored by this lane, or by lanes that have synchronised with
- * it since, as were earlier accesses to where a get stores. The fence comes before the ticket,
- * because the consumer waits for all who have one. Nothing depends on the first two loads until
- * the ticket is there, so a GPU has all three under way at once; a ticket of a ring that is
- * broken may stay without a request. */
-CH_FN chorus_status ch_ring_post(const struct ch_ring *ring,
-                                 const struct ch_wait_policy *policy,
-                                 const struct ch_request *request)
+/* As ch_ring_post; *ticket_out: the ticket of the request. */
+CH_FN chorus_status ch_ring_post_numbered(const struct ch_ring *ring,
+                                          const struct ch_wait_policy *policy,
+                                          const struct ch_request *request,
+                                          uint64_t *ticket_out)
 {
     const uint64_t seen = ch_relaxed_load(&ring->shared->seen);
     chorus_status st = ch_ring_failure(ring);
@@ -259,6 +257,7 @@ CH_FN chorus_status ch_ring_post(const struct ch_ring *ring,
 
     if (ch_ring_has_data(request)) ch_release_fence();
     ticket = ch_ticket_take(&ring->shared->ticket);
+    *ticket_out = ticket;
     if (st != CHORUS_OK) return st;
     if (!ch_ring_has_credit(ring, ticket, seen)) {
         st = ch_ring_await_credit(ring, policy, ticket, &waited);
@@ -270,6 +269,20 @@ CH_FN chorus_status ch_ring_post(const struct ch_ring *ring,
     ch_ring_store_half(&slot->quad[0], phase, head, request->there, request->source);
     ch_ring_store_half(&slot->quad[2], phase, request->bytes, request->word, request->value);
     return CHORUS_OK;
+}
+
+/* Post a request. Its sources were stored by this lane, or by lanes that have synchronised with
+ * it since, as were earlier accesses to where a get stores. The fence comes before the ticket,
+ * because the consumer waits for all who have one. Nothing depends on the first two loads until
+ * the ticket is there, so a GPU has all three under way at once; a ticket of a ring that is
+ * broken may stay without a request. */
+CH_FN chorus_status ch_ring_post(const struct ch_ring *ring,
+                                 const struct ch_wait_policy *policy,
+                                 const struct ch_request *request)
+{
+    uint64_t ticket;
+
+    return ch_ring_post_numbered(ring, policy, request, &ticket);
 }
 
 /* Wait until the host has stored `value` or more in a completion word, acquire. The word comes
@@ -305,11 +318,11 @@ CH_FN chorus_status ch_ring_flush(const struct ch_ring *ring,
     return st == CHORUS_OK ? ch_ring_wait(ring, policy, word, value) : st;
 }
 
-/* Post a FLUSH or QUIET with a completion word of the ring, and wait for it. Any lane, at any
- * time; its members `word` and `value` are set here. */
-CH_FN chorus_status ch_ring_call(const struct ch_ring *ring,
-                                 const struct ch_wait_policy *policy,
-                                 const struct ch_request *request)
+/* As ch_ring_call; *ticket_out: the ticket of the request. */
+CH_FN chorus_status ch_ring_call_numbered(const struct ch_ring *ring,
+                                          const struct ch_wait_policy *policy,
+                                          const struct ch_request *request,
+                                          uint64_t *ticket_out)
 {
     const uint64_t number = ch_ticket_take(&ring->shared->calls);
     uint64_t *const word = &ring->words[number & ((UINT64_C(1) << ring->words_log2) - 1)];
@@ -321,10 +334,52 @@ CH_FN chorus_status ch_ring_call(const struct ch_ring *ring,
     posted.value = before + 1;
     /* Until the call that used the word last is complete. */
     st = ch_ring_wait(ring, policy, word, before);
-    if (st == CHORUS_OK) st = ch_ring_post(ring, policy, &posted);
+    if (st == CHORUS_OK) st = ch_ring_post_numbered(ring, policy, &posted, ticket_out);
     if (st == CHORUS_OK) return ch_ring_wait(ring, policy, word, posted.value);
     ch_ring_break(ring, st);
     return st;
+}
+
+/* Post a FLUSH or QUIET with a completion word of the ring, and wait for it. Any lane, at any
+ * time; its members `word` and `value` are set here. */
+CH_FN chorus_status ch_ring_call(const struct ch_ring *ring,
+                                 const struct ch_wait_policy *policy,
+                                 const struct ch_request *request)
+{
+    uint64_t ticket;
+
+    return ch_ring_call_numbered(ring, policy, request, &ticket);
+}
+
+/* Have all requests of the program taken effect that this lane has posted, and lanes that have
+ * synchronised with it? Their tickets are before the one that is next. Acquire. */
+CH_FN int ch_ring_is_quiet(const struct ch_ring *ring)
+{
+    const uint64_t next = ch_relaxed_load(&ring->shared->ticket);
+
+    /* Pairs with ch_ring_quiet. Tickets wrap around. */
+    if (ch_relaxed_load(&ring->shared->quieted) - next >= UINT64_C(1) << 63) return 0;
+    ch_acquire_fence();
+    return 1;
+}
+
+/* ch_ring_call with `quiet`, a QUIET of the program for all PEs, after which lanes that have
+ * posted nothing since need none. An older ticket that is stored later costs a quiet, but is
+ * never wrong. */
+CH_FN chorus_status ch_ring_quiet(const struct ch_ring *ring,
+                                  const struct ch_wait_policy *policy,
+                                  const struct ch_request *quiet)
+{
+    uint64_t ticket;
+    chorus_status st;
+
+    if (ch_ring_is_quiet(ring)) return CHORUS_OK;
+    st = ch_ring_call_numbered(ring, policy, quiet, &ticket);
+    /* What the host has stored, which the wait has acquired, precedes the number. */
+    if (st != CHORUS_OK) return st;
+    ch_release_fence();
+    ch_relaxed_store(&ring->shared->quieted, ticket + 1);
+    return CHORUS_OK;
 }
 
 /* --- the consumer --------------------------------------------------------------------------

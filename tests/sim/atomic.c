@@ -371,6 +371,7 @@ void ch_sim_relaxed_store(uint64_t *word, uint64_t value)
     sim_yield();
     v = add_relaxed(word, value);
     v->took = sim_tell_took(sim.now);
+    v->clock = sim.now->fenced;
     sim_yield();
 }
 
@@ -382,7 +383,14 @@ uint64_t ch_sim_relaxed_load(const uint64_t *word)
     sim_yield();
     v = observe(b, word);
     if (v != NULL && v->took != NULL) sim_join_took(sim.now, v->took);
+    sim.now->found = v != NULL ? v->clock : NULL;
     return v != NULL ? v->value : 0;
+}
+
+void ch_sim_acquire_fence(void)
+{
+    sim_yield();
+    if (sim.now->found != NULL) sim_join(sim.now, sim.now->found);
 }
 
 /* --- waits

@@ -31,6 +31,8 @@ struct sim_fiber {
     const void *polled; /* word or quad that it loaded last; null: it has waited since */
     const struct sim_version *polled_found; /* what it found there */
     const uint32_t *fenced; /* its clock at its last release fence; null: there was none */
+    const uint32_t *found;  /* what the store released that its last relaxed load found; null:
+                               nothing */
     uint32_t priority;
     uint64_t call;
     sim_stamp begun[SIM_CALLS_MAX]; /* where its calls began */

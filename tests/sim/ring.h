@@ -7,7 +7,7 @@
 
 /* What happened in all runs so far. */
 struct ring_counts {
-    uint64_t posted, waited, flushed, quieted;
+    uint64_t posted, waited, flushed, quieted, skipped;
 };
 extern struct ring_counts ring_counts;
 

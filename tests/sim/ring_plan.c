@@ -119,7 +119,6 @@ static void add_check(uint32_t producer, const struct ring_message *m, const cha
 static void add_post(uint32_t producer, const struct ch_request *request)
 {
     *add(producer) = (struct ring_action){.kind = RING_POST, .request = *request};
-    making.plan->requests++;
 }
 
 static void add_flush(uint32_t producer, uint32_t peer)
@@ -141,10 +140,9 @@ static struct ring_message *last_message(uint32_t producer, uint32_t peer)
     return s->n_messages == 0 ? NULL : &s->messages[s->n_messages - 1];
 }
 
-/* Of a peer or, sometimes, of all. */
-static void add_quiet(uint32_t producer, uint32_t peer)
+/* Of a peer or of all. */
+static void add_quiet(uint32_t producer, uint32_t peer, bool is_for_all)
 {
-    const bool is_for_all = draw(3) == 0;
     const struct ch_request request = {
         .head =
             ch_request_head(CH_RING_QUIET, is_for_all ? CH_RING_ALL_PES : pe_of_peer(peer), 0),
@@ -162,7 +160,7 @@ static void add_quiet(uint32_t producer, uint32_t peer)
 }
 
 /* Get the last message that was put to a peer, whose put is over. */
-static void add_get(uint32_t producer, uint32_t peer)
+static void add_get(uint32_t producer, uint32_t peer, bool is_for_all)
 {
     const struct ring_message *m = last_message(producer, peer);
     char *const memory = own_memory(producer) + RING_OWN_GET;
@@ -173,7 +171,7 @@ static void add_get(uint32_t producer, uint32_t peer)
                                        .bytes = m->bytes};
 
     add_post(producer, &request);
-    add_quiet(producer, peer);
+    add_quiet(producer, peer, is_for_all);
     add_check(producer, m, memory);
 }
 
@@ -272,9 +270,9 @@ static void add_turn(uint32_t producer)
         break;
     case 3:
         add_put(producer, peer, CH_RING_PUT_SIGNAL);
-        add_quiet(producer, peer);
-        add_get(producer, peer);
-        if (draw(2) == 0) add_get(producer, peer);
+        add_quiet(producer, peer, draw(3) == 0);
+        add_get(producer, peer, draw(3) == 0);
+        if (draw(2) == 0) add_get(producer, peer, draw(3) == 0);
         break;
     default:
         add_inline(producer, peer);
@@ -283,6 +281,15 @@ static void add_turn(uint32_t producer)
         add_word(producer, peer);
     }
     if (draw(3) == 0) add_flush(producer, peer);
+}
+
+/* Quiets of all PEs by all lanes at about the same time, of which few are needed. A flush is
+ * last, as the consumer expects. */
+static void add_end(uint32_t producer)
+{
+    add_quiet(producer, 0, true);
+    if (last_message(producer, 0) != NULL) add_get(producer, 0, true);
+    add_flush(producer, 0);
 }
 
 static void add_meetings(uint32_t cta)
@@ -322,5 +329,7 @@ void ring_plan_fill(struct ring_plan *plan)
             for (uint32_t lane = 0; lane < plan->width; lane++)
                 add_turn(cta * plan->width + lane);
         }
+        for (uint32_t lane = 0; lane < plan->width; lane++)
+            add_end(cta * plan->width + lane);
     }
 }

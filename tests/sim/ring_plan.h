@@ -56,7 +56,6 @@ struct ring_plan {
     uint32_t ctas, peers, width; /* lanes of each PE */
     uint32_t capacity_log2, words_log2;
     uint64_t start;                                    /* the first ticket */
-    uint32_t requests;                                 /* of all producers */
     uint32_t host[RING_CTAS_MAX + 1 + RING_PEERS_MAX]; /* of each PE */
     bool is_weak;                                      /* links let words overtake puts */
     struct ring_producer producers[RING_PRODUCERS_MAX];
