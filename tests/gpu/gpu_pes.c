@@ -125,7 +125,7 @@ int gpu_main(int argc, char **argv, const struct gpu_case *cases, size_t n_cases
     /* Kernels that are loaded while others run wait for these, and copies of the library for
      * both; and under MPS two streams whose kernels wait would fill all queues. */
     if (setenv("CUDA_MODULE_LOADING", "EAGER", 0) != 0 ||
-        setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0) != 0)
+        setenv("CUDA_DEVICE_MAX_CONNECTIONS", "8", 0) != 0)
         return EXIT_FAILURE;
     if (cudaGetDeviceCount(&n_devices) != cudaSuccess || n_devices == 0) {
         (void)printf("skipped: no GPU here\n");
