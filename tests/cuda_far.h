@@ -40,6 +40,22 @@ void far_break(const struct ch_ring *ring);
  * nothing but room in the ring. Returns the first failure, a chorus_status. */
 int far_post_again(uint32_t n);
 
+/* A call inside a kernel, which this thread makes on the ring. */
+struct far_call {
+    enum { FAR_CALL_PUT, FAR_CALL_GET, FAR_CALL_CHANGE, FAR_CALL_SIGNAL, FAR_CALL_QUIET } what;
+    uint32_t pe;
+    uint64_t there; /* the peer's address */
+    void *local;    /* source or dest; of a change: its old value, 8 bytes, or null */
+    size_t bytes;   /* of a change: of the word */
+    uint64_t word;  /* of a put: that of the signal, at the peer; 0: none */
+    uint64_t value, compare;
+    uint32_t amo; /* an enum ch_amo */
+    bool adds;    /* the signal */
+    bool waits;   /* not nbi */
+    bool is_own;  /* local memory is such that the host does not access */
+};
+int far_make(const struct ch_ring *ring, const struct far_call *call);
+
 /* What the last kernel posted: the names of its ops, as "put, flush". */
 const char *far_ops(void);
 /* The number of all calls on the ring so far, by any kernel. */

@@ -2,6 +2,11 @@
 /* cuda_far_kernel.c: runs the code of the kernel of posts on the host. */
 #include "cuda_far.h"
 
+/* Of the call that this thread makes. */
+static _Thread_local bool is_for_host;
+#define CH_IS_FOR_HOST(memory) ((void)(memory), is_for_host)
+
+#include "base/far.h"
 #include "transport/post.h"
 
 #include <stdio.h>
@@ -66,7 +71,7 @@ int far_post(const struct ch_ring *ring, const struct far_post *post)
                                           [FAR_FLUSH] = CH_RING_FLUSH,
                                           [FAR_INLINE] = CH_RING_PUT_SIGNAL};
     const bool is_inline = post->op == FAR_INLINE;
-    const struct ch_request request = {
+    const struct ch_ring_request request = {
         ch_request_head(ops[post->op], post->pe, is_inline ? sizeof(post->value) : 0) |
             CH_REQUEST_CTX(CH_CTX_ALGORITHMS),
         post->there,
@@ -77,6 +82,39 @@ int far_post(const struct ch_ring *ring, const struct far_post *post)
 
     ch_wait_policy_init(&policy, &door, 2, 2, SECONDS_MAX * CH_NS_PER_S);
     return (int)ch_ring_post(ring, &policy, &request);
+}
+
+static chorus_status make(struct ch_far f, const struct far_call *call)
+{
+    const struct ch_lanes alone = {0, 1};
+    const struct ch_there there = {call->pe, call->there};
+    const struct ch_far_signal signal = {call->word, call->value, call->adds};
+    const struct ch_far_amo amo = {call->amo, (uint32_t)call->bytes, call->value,
+                                   call->compare};
+
+    switch (call->what) {
+    case FAR_CALL_PUT:
+        return ch_far_put(f, there, call->local, call->bytes, signal, call->waits, alone);
+    case FAR_CALL_GET:
+        return ch_far_get(f, call->local, there, call->bytes, call->waits, alone);
+    case FAR_CALL_CHANGE:
+        return ch_far_change(f, there, amo, call->local);
+    case FAR_CALL_SIGNAL:
+        return ch_far_signal(f, there, call->value, call->adds);
+    case FAR_CALL_QUIET:
+        return ch_far_quiet(f);
+    }
+    return CHORUS_ERR_ARG;
+}
+
+int far_make(const struct ch_ring *ring, const struct far_call *call)
+{
+    struct ch_wait_policy policy;
+    const struct ch_far f = {ring, &policy};
+
+    ch_wait_policy_init(&policy, &door, 2, 2, SECONDS_MAX * CH_NS_PER_S);
+    is_for_host = !call->is_own;
+    return (int)make(f, call);
 }
 
 void far_break(const struct ch_ring *ring)
@@ -99,7 +137,7 @@ uint64_t far_calls(void)
     return __atomic_load_n(&last.ring.shared->calls, __ATOMIC_RELAXED);
 }
 
-static const char *name_of(const struct ch_request *r)
+static const char *name_of(const struct ch_ring_request *r)
 {
     static const char *const names[] = {
         [CH_RING_PUT] = "put",     [CH_RING_PUT_INLINE] = "put inline",

@@ -40,22 +40,22 @@ static void open_scene(struct scene *s, uint32_t capacity_log2, uint64_t start,
 }
 
 /* Words whose halves differ, so that parts in the wrong place are found. */
-static struct ch_request numbered(uint64_t number)
+static struct ch_ring_request numbered(uint64_t number)
 {
     const uint64_t halves = number << 32 | (uint32_t)~number;
 
-    return (struct ch_request){.head = ch_request_head(CH_RING_PUT, (uint32_t)number, 5),
-                               .there = halves + 1,
-                               .source = halves + 2,
-                               .bytes = halves + 3,
-                               .word = halves + 4,
-                               .value = halves + 5};
+    return (struct ch_ring_request){.head = ch_request_head(CH_RING_PUT, (uint32_t)number, 5),
+                                    .there = halves + 1,
+                                    .source = halves + 2,
+                                    .bytes = halves + 3,
+                                    .word = halves + 4,
+                                    .value = halves + 5};
 }
 
 static void expect_numbered(struct scene *s, uint64_t number)
 {
-    const struct ch_request expected = numbered(number);
-    struct ch_request found;
+    const struct ch_ring_request expected = numbered(number);
+    struct ch_ring_request found;
 
     ck_assert_int_eq(ch_ring_take(&s->consumer, &found), 1);
     ck_assert_mem_eq(&found, &expected, sizeof(found));
@@ -63,14 +63,14 @@ static void expect_numbered(struct scene *s, uint64_t number)
 
 static void expect_none(struct scene *s)
 {
-    struct ch_request found;
+    struct ch_ring_request found;
 
     ck_assert_int_eq(ch_ring_take(&s->consumer, &found), 0);
 }
 
 static chorus_status post_numbered(struct scene *s, uint64_t number)
 {
-    const struct ch_request r = numbered(number);
+    const struct ch_ring_request r = numbered(number);
 
     return ch_ring_post(&s->ring, &s->policy, &r);
 }
@@ -118,8 +118,9 @@ END_TEST
 
 START_TEST(head__made__has_its_parts)
 {
-    const struct ch_request r = {.head = ch_request_head(CH_RING_PUT_INLINE, 0xfedcba98u, 32) |
-                                         CH_REQUEST_CTX(255) | CH_REQUEST_ADDS};
+    const struct ch_ring_request r = {.head =
+                                          ch_request_head(CH_RING_PUT_INLINE, 0xfedcba98u, 32) |
+                                          CH_REQUEST_CTX(255) | CH_REQUEST_ADDS};
 
     ck_assert_int_eq(ch_request_op(&r), CH_RING_PUT_INLINE);
     ck_assert_uint_eq(ch_request_pe(&r), 0xfedcba98u);
@@ -160,9 +161,9 @@ static bool has_source(uint64_t number)
     return op_of(number) == CH_RING_PUT || op_of(number) == CH_RING_PUT_SIGNAL;
 }
 
-static void make_request(struct producer *p, uint64_t number, struct ch_request *out)
+static void make_request(struct producer *p, uint64_t number, struct ch_ring_request *out)
 {
-    *out = (struct ch_request){
+    *out = (struct ch_ring_request){
         .head = ch_request_head(op_of(number), p->id,
                                 op_of(number) == CH_RING_PUT_INLINE ? CH_RING_INLINE_BYTES : 0),
         .there = number,
@@ -179,7 +180,7 @@ static void *produce(void *arg)
     struct scene *const s = p->scene;
 
     for (uint64_t number = 0; number < p->posts; number++) {
-        struct ch_request r;
+        struct ch_ring_request r;
         chorus_status st;
 
         if (op_of(number) == CH_RING_FLUSH) {
@@ -196,9 +197,9 @@ static void *produce(void *arg)
     return NULL;
 }
 
-static void carry_out(struct producer *p, const struct ch_request *r)
+static void carry_out(struct producer *p, const struct ch_ring_request *r)
 {
-    struct ch_request expected;
+    struct ch_ring_request expected;
 
     ck_assert_int_eq(ch_request_op(r), op_of(p->taken));
     if (ch_request_op(r) == CH_RING_FLUSH) {
@@ -230,7 +231,7 @@ START_TEST(ring__threads_post__all_requests_are_taken_once)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, produce, &producers[i]), 0);
     }
     for (uint64_t taken = 0; taken < PRODUCERS * posts;) {
-        struct ch_request r;
+        struct ch_ring_request r;
 
         if (!ch_ring_take(&s.consumer, &r)) {
             ck_assert_int_eq(ch_wait_slow(&s.policy, &w), CHORUS_OK);
@@ -262,15 +263,15 @@ struct caller {
     uint64_t completed; /* the consumer's, plain memory: its calls that were completed */
 };
 
-static struct ch_request quiet_of(uint32_t pe)
+static struct ch_ring_request quiet_of(uint32_t pe)
 {
-    return (struct ch_request){.head = ch_request_head(CH_RING_QUIET, pe, 0)};
+    return (struct ch_ring_request){.head = ch_request_head(CH_RING_QUIET, pe, 0)};
 }
 
 static void *call_often(void *arg)
 {
     struct caller *const c = arg;
-    const struct ch_request quiet = quiet_of(c->id);
+    const struct ch_ring_request quiet = quiet_of(c->id);
 
     for (uint64_t i = 0; i < c->calls; i++) {
         if (ch_ring_call(&c->scene->ring, &c->scene->policy, &quiet) != CHORUS_OK) return c;
@@ -282,7 +283,7 @@ static void *call_often(void *arg)
 /* The call that was taken last is completed first. Two that are open have different words, and
  * the values of a word grow one by one. */
 static void complete_in_reverse(struct scene *s, struct caller *callers,
-                                const struct ch_request *open, uint32_t n)
+                                const struct ch_ring_request *open, uint32_t n)
 {
     for (uint32_t i = n; i-- > 0;) {
         uint64_t *const word = (uint64_t *)(uintptr_t)open[i].word;
@@ -298,7 +299,7 @@ START_TEST(call__threads_share_words__each_sees_its_own_completion)
 {
     struct caller callers[PRODUCERS];
     const uint64_t calls = (getenv("CHORUS_TEST_SMALL") != NULL ? 5000u : 100000u) / PRODUCERS;
-    struct ch_request open[PRODUCERS];
+    struct ch_ring_request open[PRODUCERS];
     pthread_t threads[PRODUCERS];
     struct ch_wait w = {0};
     struct scene s;
@@ -335,8 +336,8 @@ END_TEST
 /* The waits of these calls fail, but their requests are posted, and the host completes them. */
 START_TEST(call__not_completed_in_time__does_not_break_the_ring)
 {
-    const struct ch_request quiet = quiet_of(7);
-    struct ch_request found;
+    const struct ch_ring_request quiet = quiet_of(7);
+    struct ch_ring_request found;
     struct scene s;
 
     open_scene(&s, 2, 0, 30 * CH_NS_PER_MS);
@@ -357,8 +358,8 @@ END_TEST
  * later call could use the word. */
 START_TEST(call__its_word_is_not_free_in_time__breaks_the_ring)
 {
-    const struct ch_request quiet = quiet_of(7);
-    struct ch_request found;
+    const struct ch_ring_request quiet = quiet_of(7);
+    struct ch_ring_request found;
     struct scene s;
 
     open_scene(&s, 2, 0, 30 * CH_NS_PER_MS);
@@ -390,7 +391,7 @@ static void *abort_later(void *arg)
 static void *take_later(void *arg)
 {
     struct scene *const s = arg;
-    struct ch_request found;
+    struct ch_ring_request found;
 
     nap(30);
     return ch_ring_take(&s->consumer, &found) ? NULL : s;
@@ -406,7 +407,7 @@ static void fill(struct scene *s)
 static void expect_broken(struct scene *s, chorus_status failure)
 {
     const uint64_t begin = ch_clock_ns();
-    const struct ch_request r = numbered(1);
+    const struct ch_ring_request r = numbered(1);
     struct ch_wait_policy policy;
     struct ch_door door = {0};
     uint64_t word = 3;
@@ -510,7 +511,7 @@ START_TEST(flush__not_carried_out_in_time__does_not_break_the_ring)
 {
     struct scene s;
     uint64_t word = 0;
-    struct ch_request found;
+    struct ch_ring_request found;
 
     open_scene(&s, 2, 0, 30 * CH_NS_PER_MS);
     ck_assert_int_eq(

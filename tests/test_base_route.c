@@ -61,15 +61,19 @@ static void setup(void)
     shared = (struct ch_ring_shared){0};
     freed = 0;
     memset(done, 0, sizeof(done));
-    route = (struct ch_route){
-        .ring = {slots, &freed, &shared, SLOTS_LOG2, 0, NULL}, .pe = PE, .done = done};
+    route = (struct ch_route){.ring = {.slots = slots,
+                                       .freed = &freed,
+                                       .shared = &shared,
+                                       .capacity_log2 = SLOTS_LOG2},
+                              .pe = PE,
+                              .done = done};
     consumer = (struct ch_ring_consumer){slots, &freed, SLOTS_LOG2, 0, 0, 0};
 }
 
 /* The next request, which is of this op, for the peer, in the context of algorithms. */
-static struct ch_request take(enum ch_ring_op op)
+static struct ch_ring_request take(enum ch_ring_op op)
 {
-    struct ch_request r;
+    struct ch_ring_request r;
 
     ck_assert_int_eq(ch_ring_take(&consumer, &r), 1);
     ck_assert_int_eq(ch_request_op(&r), op);
@@ -82,7 +86,7 @@ START_TEST(puts_and_words__are_requests_of_algorithms)
 {
     char source[100], there[1];
     uint64_t word;
-    struct ch_request r;
+    struct ch_ring_request r;
 
     ch_link_post(link_of(), there, source, sizeof(source));
     r = take(CH_RING_PUT);
@@ -99,7 +103,7 @@ END_TEST
 /* A flush in another context than that of the puts would end before their sources are read. */
 START_TEST(flush__is_of_the_context_of_puts)
 {
-    struct ch_request r;
+    struct ch_ring_request r;
 
     done[2] = 40;
     ck_assert_int_eq(ch_link_flush(link_of()), CHORUS_ERR_TIMEOUT);
@@ -111,7 +115,7 @@ END_TEST
 
 START_TEST(quiet__is_of_all_puts_of_algorithms)
 {
-    struct ch_request r;
+    struct ch_ring_request r;
 
     done[2] = 7;
     ck_assert_int_eq(ch_route_quiet(link_of()), CHORUS_ERR_TIMEOUT);
@@ -134,7 +138,7 @@ START_TEST(signals__carry_short_data_in_the_request)
         source[i] = (unsigned char)(i * 37 + 11);
     for (uint32_t bytes = 0; bytes <= 20; bytes++)
         for (uint32_t from = 0; from < 9; from++) {
-            struct ch_request r;
+            struct ch_ring_request r;
             uint64_t data[2];
 
             ch_link_post_signal(link_of(), slots, source + from, bytes, &word, 9, CH_DATA);

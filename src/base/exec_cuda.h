@@ -71,6 +71,9 @@ CH_FN void ch_kernel_compute_before(uint64_t known)
 /* Granularity in lanes when lanes are divided into groups: whole warps move lines. */
 #define CH_LANES_UNIT 32u
 
+#define CH_UNROLL _Pragma("unroll")
+#define CH_IS_FOR_HOST(memory) __isGlobal(memory)
+
 struct ch_door; /* the doorbell of a host; GPUs poll */
 
 /* The limits of a kernel's waits, which the host sets. */

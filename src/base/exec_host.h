@@ -55,6 +55,15 @@
  * PE receives 100 GB a second. */
 #define CH_TAG_BITS 12u
 
+/* Before a loop: that of a GPU is unrolled, since an array would be in local memory. */
+#define CH_UNROLL
+
+/* May the progress thread access this memory of a lane? Of a GPU, not variables of threads,
+ * shared and constant memory. Tests have other memory, too. */
+#ifndef CH_IS_FOR_HOST
+#define CH_IS_FOR_HOST(memory) ((void)(memory), 1)
+#endif
+
 /* Synchronise: all lanes reach this point before any continues. */
 CH_FN void ch_lanes_sync(struct ch_lanes g)
 {
@@ -66,6 +75,13 @@ CH_FN int ch_lanes_any(struct ch_lanes g, int flag)
 {
     (void)g;
     return flag;
+}
+
+/* Synchronise, and return lane 0's x on every lane. */
+CH_FN uint64_t ch_lanes_broadcast(struct ch_lanes g, uint64_t x)
+{
+    (void)g;
+    return x;
 }
 
 /* Store `value`, release: pairs with a ch_word_load that returns this or a later value. */

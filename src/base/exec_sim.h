@@ -35,6 +35,7 @@
 enum ch_sim_order { CH_SIM_RELAXED, CH_SIM_ACQUIRE, CH_SIM_RELEASE };
 
 int ch_sim_lanes_any(int flag);
+uint64_t ch_sim_lanes_broadcast(uint64_t x);
 void ch_sim_word_store(uint64_t *word, uint64_t value, enum ch_sense sense,
                        enum ch_sim_order order);
 uint64_t ch_sim_word_load(const uint64_t *word, enum ch_sim_order order);
@@ -61,6 +62,9 @@ CH_FN void ch_prefetch_write(const void *memory, size_t bytes)
     (void)memory, (void)bytes;
 }
 
+#define CH_UNROLL
+#define CH_IS_FOR_HOST(memory) ((void)(memory), 0)
+
 CH_FN void ch_lanes_sync(struct ch_lanes g)
 {
     if (g.width > 1) (void)ch_sim_lanes_any(0);
@@ -69,6 +73,11 @@ CH_FN void ch_lanes_sync(struct ch_lanes g)
 CH_FN int ch_lanes_any(struct ch_lanes g, int flag)
 {
     return g.width > 1 ? ch_sim_lanes_any(flag) : flag;
+}
+
+CH_FN uint64_t ch_lanes_broadcast(struct ch_lanes g, uint64_t x)
+{
+    return g.width > 1 ? ch_sim_lanes_broadcast(x) : x;
 }
 
 CH_FN void ch_word_store(uint64_t *word, uint64_t value, enum ch_sense sense)

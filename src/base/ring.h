@@ -39,6 +39,16 @@
  * ends its wait, too. A call whose request was posted is completed by the host even if the wait
  * of its lane has failed. One that posts no request marks the ring as broken, since no later
  * call could use its word.
+ *
+ * Each of these words has an outbox in pinned memory, from which the host sends what lanes have
+ * put there, so that they need not wait until their own memory was read. The word tells when
+ * the outbox may be filled again.
+ *
+ * What the host gets for lanes whose memory it cannot store to, it stores in an inbox, which
+ * has a completion word of its own. Use number k, which is taken as that of a call, is of inbox
+ * k % CH_RING_INBOXES. As lanes load from the inbox when the request is complete, one of them
+ * says in GPU memory that the next may use it (ch_ring_leave_inbox). If the wait for the host
+ * fails, the host may still store there, so the ring is broken.
  */
 #ifndef CH_RING_H
 #define CH_RING_H
@@ -51,16 +61,26 @@
 #include <string.h>
 
 /*
- * What the host does. PUT: store `bytes` at `source` at `there`, in the memory of the peer.
- * PUT_INLINE: the same with up to CH_RING_INLINE_BYTES that are in the request. WORD: the
- * peer's word `there` becomes `value`, after all earlier requests for that peer. PUT_SIGNAL:
- * PUT, then the peer's word `word` becomes `value`; up to CH_RING_INLINE_SIGNAL_BYTES may be in
- * the request. FLUSH: this PE's completion word `word`
- * becomes `value` when the sources of all earlier requests for the peer may change. GET: store
- * `bytes` at `there`, in the memory of the peer, at `source`, in that of this PE. QUIET: as
- * FLUSH, when all earlier requests for the peer have taken effect, and the data of gets is
- * stored. FLUSH and QUIET may be for CH_RING_ALL_PES. An address in the peer's memory is the
- * peer's own. Earlier requests are those of the same context; other contexts are not ordered.
+ * What the host does. An address in the peer's memory is the peer's own. Earlier requests are
+ * those of the same context; other contexts are not ordered. FLUSH and QUIET may be for
+ * CH_RING_ALL_PES.
+ *
+ * PUT         store `bytes` at `source` at `there`, in the memory of the peer; if `word` is not
+ *             0, then a FLUSH
+ * PUT_INLINE  the same with up to CH_RING_INLINE_BYTES that are in the request
+ * WORD        the peer's word `there` becomes `value`, after all earlier requests for that peer
+ * PUT_SIGNAL  PUT, then the peer's word `word` becomes `value`; up to
+ *             CH_RING_INLINE_SIGNAL_BYTES may be in the request
+ * FLUSH       this PE's completion word `word` becomes `value` when the sources of all earlier
+ *             requests for the peer may change
+ * GET         store `bytes` at `there`, in the memory of the peer, at `source`, in that of this
+ *             PE; if `word` is not 0, then a QUIET
+ * QUIET       as FLUSH, when all earlier requests for the peer have taken effect, and the data
+ *             of gets is stored
+ * AMO         change the peer's word `there` by the atomic operation that `bytes` names
+ *             (ch_request_amo), with the operands `value` and, to compare with, `source`; if
+ *             `word` is not 0, it is that of an inbox, whose data becomes the old value, and
+ *             the use of the inbox is complete then
  */
 enum ch_ring_op {
     CH_RING_PUT = 1,
@@ -69,7 +89,8 @@ enum ch_ring_op {
     CH_RING_PUT_SIGNAL,
     CH_RING_FLUSH,
     CH_RING_GET,
-    CH_RING_QUIET
+    CH_RING_QUIET,
+    CH_RING_AMO
 };
 
 #define CH_RING_ALL_PES UINT32_MAX
@@ -79,7 +100,7 @@ enum ch_ring_op {
 
 /* PUT_INLINE has its data in place of source, bytes, word and value; a PUT_SIGNAL whose head
  * counts bytes of inline data, in place of source and bytes. */
-struct ch_request {
+struct ch_ring_request {
     uint64_t head; /* made by ch_request_head */
     uint64_t there;
     uint64_t source;
@@ -103,30 +124,76 @@ CH_FN uint64_t ch_request_head(enum ch_ring_op op, uint32_t pe, uint32_t inline_
     return (uint64_t)op | (uint64_t)inline_bytes << 8 | (uint64_t)pe << 32;
 }
 
-CH_FN enum ch_ring_op ch_request_op(const struct ch_request *r)
+CH_FN enum ch_ring_op ch_request_op(const struct ch_ring_request *r)
 {
     return (enum ch_ring_op)(r->head & 0xff);
 }
 
-CH_FN uint32_t ch_request_inline_bytes(const struct ch_request *r)
+CH_FN uint32_t ch_request_inline_bytes(const struct ch_ring_request *r)
 {
     return (uint32_t)(r->head >> 8 & 0xff);
 }
 
-CH_FN uint32_t ch_request_ctx(const struct ch_request *r)
+CH_FN uint32_t ch_request_ctx(const struct ch_ring_request *r)
 {
     return (uint32_t)(r->head >> 24 & 0xff);
 }
 
-CH_FN uint32_t ch_request_pe(const struct ch_request *r)
+CH_FN uint32_t ch_request_pe(const struct ch_ring_request *r)
 {
     return (uint32_t)(r->head >> 32);
+}
+
+/* The first 8 bytes at src, or `bytes` if that is less, and 0 behind them. The loop is
+ * unrolled: an array would be in local memory. */
+CH_FN uint64_t ch_ring_load_word(const unsigned char *src, size_t bytes)
+{
+    uint64_t word = 0;
+
+    if (bytes >= 8 && ((uintptr_t)src & 7) == 0) return *(const uint64_t *)(const void *)src;
+    CH_UNROLL
+    for (uint32_t i = 0; i < 8; i++)
+        if (i < bytes) word |= (uint64_t)src[i] << 8 * i;
+    return word;
+}
+
+/* `bytes` of an AMO: an operation on a word of 4 or 8 bytes. */
+CH_FN uint64_t ch_request_amo(uint32_t op, uint32_t width)
+{
+    return (uint64_t)op << 8 | width;
+}
+
+CH_FN uint32_t ch_request_amo_op(const struct ch_ring_request *r)
+{
+    return (uint32_t)(r->bytes >> 8);
+}
+
+CH_FN uint32_t ch_request_amo_width(const struct ch_ring_request *r)
+{
+    return (uint32_t)(r->bytes & 0xff);
 }
 
 #define CH_RING_QUADS 4u
 
 struct ch_ring_slot {
     uint64_t quad[CH_RING_QUADS][2];
+} __attribute__((aligned(64)));
+
+/* Bytes of an outbox and of an inbox; the number of inboxes. The simulator has few, short ones.
+ */
+#ifdef CH_SIM
+#define CH_RING_BOX_BYTES 64u
+#define CH_RING_INBOXES_LOG2 1u
+#else
+#define CH_RING_BOX_BYTES 1024u
+#define CH_RING_INBOXES_LOG2 8u
+#endif
+#define CH_RING_INBOXES (1u << CH_RING_INBOXES_LOG2)
+
+struct ch_ring_inbox {
+    uint64_t arrived; /* the completion word: how many uses are complete */
+    uint64_t unused[7];
+    unsigned char data[CH_RING_BOX_BYTES];
 } __attribute__((aligned(64)));
 
 /* What producers share, in GPU memory. */
@@ -136,6 +203,8 @@ struct ch_ring_shared {
     uint64_t broken; /* the failure because of which a ticket has no request; CHORUS_OK: none */
     uint64_t calls;  /* the number of the next ch_ring_call */
     uint64_t quieted; /* requests of the program of all tickets before this have taken effect */
+    uint64_t inboxes; /* the number of the next use of an inbox */
+    uint64_t left[CH_RING_INBOXES]; /* of each: how many uses are over */
 };
 
 /* The ring as producers know it, with addresses of the GPU. Slots and words begin as zero.
@@ -145,9 +214,11 @@ struct ch_ring {
     struct ch_ring_slot *slots; /* in pinned memory */
     const uint64_t *freed;      /* likewise */
     struct ch_ring_shared *shared;
-    uint32_t capacity_log2; /* there are 2^capacity_log2 slots */
-    uint32_t words_log2;    /* and 2^words_log2 completion words, for ch_ring_call */
-    uint64_t *words;        /* in pinned memory */
+    uint32_t capacity_log2;        /* there are 2^capacity_log2 slots */
+    uint32_t words_log2;           /* and 2^words_log2 completion words, for ch_ring_call */
+    uint64_t *words;               /* in pinned memory, as what follows */
+    unsigned char *outboxes;       /* CH_RING_BOX_BYTES for each of the words */
+    struct ch_ring_inbox *inboxes; /* [CH_RING_INBOXES] */
 };
 
 /* The ring as the consumer knows it, with addresses of the host. Another thread of the host may
@@ -234,7 +305,7 @@ CH_FN void ch_ring_store_half(uint64_t (*quad)[2], uint32_t phase, uint64_t a, u
 }
 
 /* Does the host read or store memory of this PE for such a request, besides words? */
-CH_FN int ch_ring_has_data(const struct ch_request *r)
+CH_FN int ch_ring_has_data(const struct ch_ring_request *r)
 {
     const enum ch_ring_op op = ch_request_op(r);
 
@@ -245,7 +316,7 @@ CH_FN int ch_ring_has_data(const struct ch_request *r)
 /* As ch_ring_post; *ticket_out: the ticket of the request. */
 CH_FN chorus_status ch_ring_post_numbered(const struct ch_ring *ring,
                                           const struct ch_wait_policy *policy,
-                                          const struct ch_request *request,
+                                          const struct ch_ring_request *request,
                                           uint64_t *ticket_out)
 {
     const uint64_t seen = ch_relaxed_load(&ring->shared->seen);
@@ -278,7 +349,7 @@ CH_FN chorus_status ch_ring_post_numbered(const struct ch_ring *ring,
  * broken may stay without a request. */
 CH_FN chorus_status ch_ring_post(const struct ch_ring *ring,
                                  const struct ch_wait_policy *policy,
-                                 const struct ch_request *request)
+                                 const struct ch_ring_request *request)
 {
     uint64_t ticket;
 
@@ -312,29 +383,50 @@ CH_FN chorus_status ch_ring_flush(const struct ch_ring *ring,
                                   const struct ch_wait_policy *policy, uint64_t head,
                                   uint64_t *word, uint64_t value)
 {
-    const struct ch_request request = {head, 0, 0, 0, (uint64_t)(uintptr_t)word, value};
+    const struct ch_ring_request request = {head, 0, 0, 0, (uint64_t)(uintptr_t)word, value};
     const chorus_status st = ch_ring_post(ring, policy, &request);
 
     return st == CHORUS_OK ? ch_ring_wait(ring, policy, word, value) : st;
 }
 
+/* The completion word of call `number`, which gets the value *value_out. */
+CH_FN uint64_t *ch_ring_word_of(const struct ch_ring *ring, uint64_t number,
+                                uint64_t *value_out)
+{
+    *value_out = (number >> ring->words_log2) + 1;
+    return &ring->words[number & ((UINT64_C(1) << ring->words_log2) - 1)];
+}
+
+/* Take the number of a call, and wait until the call that used its word last is complete. The
+ * caller posts a request that completes it; after a failure the ring is broken. */
+CH_FN chorus_status ch_ring_begin_call(const struct ch_ring *ring,
+                                       const struct ch_wait_policy *policy,
+                                       uint64_t *number_out)
+{
+    const uint64_t number = ch_ticket_take(&ring->shared->calls);
+    uint64_t value;
+    const uint64_t *const word = ch_ring_word_of(ring, number, &value);
+    const chorus_status st = ch_ring_wait(ring, policy, word, value - 1);
+
+    *number_out = number;
+    if (st != CHORUS_OK) ch_ring_break(ring, st);
+    return st;
+}
+
 /* As ch_ring_call; *ticket_out: the ticket of the request. */
 CH_FN chorus_status ch_ring_call_numbered(const struct ch_ring *ring,
                                           const struct ch_wait_policy *policy,
-                                          const struct ch_request *request,
+                                          const struct ch_ring_request *request,
                                           uint64_t *ticket_out)
 {
-    const uint64_t number = ch_ticket_take(&ring->shared->calls);
-    uint64_t *const word = &ring->words[number & ((UINT64_C(1) << ring->words_log2) - 1)];
-    const uint64_t before = number >> ring->words_log2;
-    struct ch_request posted = *request;
-    chorus_status st;
+    struct ch_ring_request posted = *request;
+    uint64_t number, *word;
+    chorus_status st = ch_ring_begin_call(ring, policy, &number);
 
+    if (st != CHORUS_OK) return st;
+    word = ch_ring_word_of(ring, number, &posted.value);
     posted.word = (uint64_t)(uintptr_t)word;
-    posted.value = before + 1;
-    /* Until the call that used the word last is complete. */
-    st = ch_ring_wait(ring, policy, word, before);
-    if (st == CHORUS_OK) st = ch_ring_post_numbered(ring, policy, &posted, ticket_out);
+    st = ch_ring_post_numbered(ring, policy, &posted, ticket_out);
     if (st == CHORUS_OK) return ch_ring_wait(ring, policy, word, posted.value);
     ch_ring_break(ring, st);
     return st;
@@ -344,11 +436,71 @@ CH_FN chorus_status ch_ring_call_numbered(const struct ch_ring *ring,
  * time; its members `word` and `value` are set here. */
 CH_FN chorus_status ch_ring_call(const struct ch_ring *ring,
                                  const struct ch_wait_policy *policy,
-                                 const struct ch_request *request)
+                                 const struct ch_ring_request *request)
 {
     uint64_t ticket;
 
     return ch_ring_call_numbered(ring, policy, request, &ticket);
+}
+
+/* The memory from which the host sends what is posted with the word of call `number`. */
+CH_FN unsigned char *ch_ring_outbox(const struct ch_ring *ring, uint64_t number)
+{
+    return ring->outboxes +
+           (number & ((UINT64_C(1) << ring->words_log2) - 1)) * CH_RING_BOX_BYTES;
+}
+
+CH_FN struct ch_ring_inbox *ch_ring_inbox(const struct ch_ring *ring, uint64_t number)
+{
+    return &ring->inboxes[number % CH_RING_INBOXES];
+}
+
+/* Take the number of a use of an inbox, and wait until the use before is over. */
+CH_FN chorus_status ch_ring_begin_inbox(const struct ch_ring *ring,
+                                        const struct ch_wait_policy *policy,
+                                        uint64_t *number_out)
+{
+    const uint64_t number = ch_ticket_take(&ring->shared->inboxes);
+    const uint64_t *const left = &ring->shared->left[number % CH_RING_INBOXES];
+    struct ch_wait w;
+    chorus_status st = CHORUS_OK;
+
+    *number_out = number;
+    memset(&w, 0, sizeof(w));
+    /* Pairs with ch_ring_leave_inbox. */
+    while (ch_word_load(left) < number >> CH_RING_INBOXES_LOG2 && st == CHORUS_OK) {
+        st = ch_ring_failure(ring);
+        if (st == CHORUS_OK) st = ch_wait_slow(policy, &w);
+    }
+    ch_wait_end(policy, &w);
+    if (st != CHORUS_OK) ch_ring_break(ring, st);
+    return st;
+}
+
+/* Post a GET or an AMO for which the host completes this use of an inbox, and wait for that. */
+CH_FN chorus_status ch_ring_fetch(const struct ch_ring *ring,
+                                  const struct ch_wait_policy *policy,
+                                  const struct ch_ring_request *request, uint64_t number)
+{
+    uint64_t *const word = &ch_ring_inbox(ring, number)->arrived;
+    const uint64_t value = (number >> CH_RING_INBOXES_LOG2) + 1;
+    struct ch_ring_request posted = *request;
+    chorus_status st;
+
+    posted.word = (uint64_t)(uintptr_t)word;
+    if (ch_request_op(request) == CH_RING_GET) posted.value = value;
+    st = ch_ring_post(ring, policy, &posted);
+    if (st == CHORUS_OK) st = ch_ring_wait(ring, policy, word, value);
+    if (st != CHORUS_OK) ch_ring_break(ring, st);
+    return st;
+}
+
+/* Lanes that have synchronised with this one have loaded what they need from the inbox. */
+CH_FN void ch_ring_leave_inbox(const struct ch_ring *ring, uint64_t number)
+{
+    ch_release_fence();
+    ch_relaxed_store(&ring->shared->left[number % CH_RING_INBOXES],
+                     (number >> CH_RING_INBOXES_LOG2) + 1);
 }
 
 /* Have all requests of the program taken effect that this lane has posted, and lanes that have
@@ -368,7 +520,7 @@ CH_FN int ch_ring_is_quiet(const struct ch_ring *ring)
  * never wrong. */
 CH_FN chorus_status ch_ring_quiet(const struct ch_ring *ring,
                                   const struct ch_wait_policy *policy,
-                                  const struct ch_request *quiet)
+                                  const struct ch_ring_request *quiet)
 {
     uint64_t ticket;
     chorus_status st;
@@ -387,7 +539,7 @@ CH_FN chorus_status ch_ring_quiet(const struct ch_ring *ring,
 
 /* The members of a request from the quads of its slot. */
 CH_FN void ch_ring_unpack(const uint64_t lo[CH_RING_QUADS], const uint64_t hi[CH_RING_QUADS],
-                          struct ch_request *out)
+                          struct ch_ring_request *out)
 {
     out->head = lo[0];
     out->there = (uint32_t)hi[0] | lo[1] << 32;
@@ -399,7 +551,7 @@ CH_FN void ch_ring_unpack(const uint64_t lo[CH_RING_QUADS], const uint64_t hi[CH
 
 /* Take the next request, and return its credit. Returns 0 if it is not there yet. Never waits.
  */
-CH_FN int ch_ring_take(struct ch_ring_consumer *ring, struct ch_request *request_out)
+CH_FN int ch_ring_take(struct ch_ring_consumer *ring, struct ch_ring_request *request_out)
 {
     const struct ch_ring_slot *slot =
         ch_ring_slot_of(ring->slots, ring->next, ring->capacity_log2);

@@ -38,7 +38,7 @@ CH_FN uint64_t ch_route_head(const struct ch_route *route, enum ch_ring_op op)
 }
 
 /* Post; a failure breaks the ring, so that the flush or the waits of the call fail. */
-CH_FN void ch_route_post(const struct ch_route *route, const struct ch_request *request)
+CH_FN void ch_route_post(const struct ch_route *route, const struct ch_ring_request *request)
 {
     const struct ch_wait_policy policy = ch_route_policy(route);
 
@@ -48,7 +48,7 @@ CH_FN void ch_route_post(const struct ch_route *route, const struct ch_request *
 CH_FN void ch_link_post(struct ch_link *link, void *there, const void *src, size_t bytes)
 {
     const struct ch_route *route = ch_route_of(link);
-    const struct ch_request request = {
+    const struct ch_ring_request request = {
         ch_route_head(route, CH_RING_PUT), (uint64_t)there, (uint64_t)src, bytes, 0, 0};
 
     ch_route_post(route, &request);
@@ -59,46 +59,33 @@ CH_FN void ch_link_post_word(struct ch_link *link, uint64_t *there, uint64_t val
                              enum ch_sense sense)
 {
     const struct ch_route *route = ch_route_of(link);
-    const struct ch_request request = {
+    const struct ch_ring_request request = {
         ch_route_head(route, CH_RING_WORD), (uint64_t)there, 0, 0, 0, value};
 
     if (sense == CH_DATA) ch_release_fence();
     ch_route_post(route, &request);
 }
 
-/* The first 8 bytes at src, or `bytes` if that is less, and 0 behind them. The loop is
- * unrolled: an array would be in local memory. */
-CH_FN uint64_t ch_route_load_word(const unsigned char *src, size_t bytes)
-{
-    uint64_t word = 0;
-
-    if (bytes >= 8 && ((uintptr_t)src & 7) == 0) return *(const uint64_t *)(const void *)src;
-#pragma unroll
-    for (uint32_t i = 0; i < 8; i++)
-        if (i < bytes) word |= (uint64_t)src[i] << 8 * i;
-    return word;
-}
-
 /* Put up to CH_INLINE_BYTES at src into the request. */
-CH_FN void ch_route_set_inline(struct ch_request *request, const void *src, size_t bytes)
+CH_FN void ch_route_set_inline(struct ch_ring_request *request, const void *src, size_t bytes)
 {
     const unsigned char *at = (const unsigned char *)src;
 
     request->head |= (uint64_t)bytes << 8;
-    request->source = ch_route_load_word(at, bytes);
-    request->bytes = bytes > 8 ? ch_route_load_word(at + 8, bytes - 8) : 0;
+    request->source = ch_ring_load_word(at, bytes);
+    request->bytes = bytes > 8 ? ch_ring_load_word(at + 8, bytes - 8) : 0;
 }
 
 CH_FN void ch_link_post_signal(struct ch_link *link, void *there, const void *src, size_t bytes,
                                uint64_t *word, uint64_t value, enum ch_sense sense)
 {
     const struct ch_route *route = ch_route_of(link);
-    struct ch_request request = {ch_route_head(route, CH_RING_PUT_SIGNAL),
-                                 (uint64_t)there,
-                                 (uint64_t)src,
-                                 bytes,
-                                 (uint64_t)word,
-                                 value};
+    struct ch_ring_request request = {ch_route_head(route, CH_RING_PUT_SIGNAL),
+                                      (uint64_t)there,
+                                      (uint64_t)src,
+                                      bytes,
+                                      (uint64_t)word,
+                                      value};
 
     (void)sense; /* a request whose data is not in it has a fence */
     if (bytes != 0 && bytes <= CH_INLINE_BYTES) ch_route_set_inline(&request, src, bytes);

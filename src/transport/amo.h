@@ -4,23 +4,13 @@
 #ifndef CH_AMO_H
 #define CH_AMO_H
 
+#include "base/amo.h"
 #include "base/error.h"
 #include "device/device.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-
-enum ch_amo {
-    CH_AMO_SET,
-    CH_AMO_ADD,
-    CH_AMO_AND,
-    CH_AMO_OR,
-    CH_AMO_XOR,
-    CH_AMO_FETCH,
-    CH_AMO_SWAP,
-    CH_AMO_COMPARE_SWAP,
-};
 
 /* Fail with ERR_ARG unless bytes is 4 or 8, and the word is aligned to it. */
 CH_MUST_CHECK chorus_status ch_amo_check(const void *word, size_t bytes);

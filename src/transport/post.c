@@ -27,9 +27,10 @@ static uint64_t head_of(const struct ch_stream_op *op, enum ch_ring_op ring_op)
 }
 
 /* The request of an operation; that of a quiet is none. */
-static struct ch_request request_of(const struct ch_links *links, const struct ch_stream_op *op)
+static struct ch_ring_request request_of(const struct ch_links *links,
+                                         const struct ch_stream_op *op)
 {
-    struct ch_request r = {.head = 0};
+    struct ch_ring_request r = {.head = 0};
 
     switch (op->what) {
     case CH_STREAM_PUT:
@@ -61,15 +62,15 @@ static struct ch_request request_of(const struct ch_links *links, const struct c
 }
 
 /* What the kernel waits for. */
-static struct ch_request call_of(const struct ch_stream_op *op)
+static struct ch_ring_request call_of(const struct ch_stream_op *op)
 {
     const bool is_quiet = op->what == CH_STREAM_QUIET;
 
-    return (struct ch_request){.head = ch_request_head(is_quiet || op->what == CH_STREAM_GET
-                                                           ? CH_RING_QUIET
-                                                           : CH_RING_FLUSH,
-                                                       is_quiet ? CH_RING_ALL_PES : op->pe, 0) |
-                                       CH_REQUEST_CTX(CH_CTX_DEFAULT)};
+    return (struct ch_ring_request){
+        .head = ch_request_head(is_quiet || op->what == CH_STREAM_GET ? CH_RING_QUIET
+                                                                      : CH_RING_FLUSH,
+                                is_quiet ? CH_RING_ALL_PES : op->pe, 0) |
+                CH_REQUEST_CTX(CH_CTX_DEFAULT)};
 }
 
 chorus_status ch_links_queue(struct ch_links *links, void *stream,

@@ -15,8 +15,8 @@
  * graph is in memory: tickets, and the number of the call. */
 struct ch_post {
     struct ch_ring ring;
-    struct ch_request request; /* head 0: none */
-    struct ch_request call;    /* a FLUSH or a QUIET, for which the kernel waits */
+    struct ch_ring_request request; /* head 0: none */
+    struct ch_ring_request call;    /* a FLUSH or a QUIET, for which the kernel waits */
     struct ch_wait_limit limit;
 };
 

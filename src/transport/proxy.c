@@ -15,6 +15,9 @@
 #define WORDS_LOG2 8u
 enum { CALLS_MAX = 1024, INLINE_PLACES = 1024, HALF = INLINE_PLACES / 2 };
 
+/* Kernels post in these contexts: CH_CTX_DEFAULT and CH_CTX_ALGORITHMS. */
+enum { CONTEXTS = 2 };
+
 _Static_assert(CH_RING_ALL_PES == CH_LINK_ALL, "the network takes the number of a request");
 
 /* The thread polls for this long after a call was queued or a request came. */
@@ -43,7 +46,8 @@ struct ch_proxy {
     bool is_serving;     /* a thread that waits for room in a queue has released the lock */
     bool drops;          /* requests, see ch_proxy_drop; under the lock */
     uint64_t busy_until; /* by ch_clock_ns; atomic */
-    bool reads[];        /* [2][n]: the network may read places of this half for this peer */
+    bool reads[];        /* [2][CONTEXTS][n]: the network may read places of this half for this
+                            context and peer */
 };
 
 /* Pinned memory of a ring. */
@@ -51,13 +55,16 @@ struct pinned {
     struct ch_ring_slot slots[1u << RING_LOG2];
     uint64_t words[1u << WORDS_LOG2];
     uint64_t freed;
-    uint64_t inlined[INLINE_PLACES][CH_RING_INLINE_SIGNAL_BYTES / sizeof(uint64_t)];
+    uint64_t inlined[INLINE_PLACES][CH_RING_INLINE_BYTES / sizeof(uint64_t)];
+    unsigned char outboxes[(1u << WORDS_LOG2) * CH_RING_BOX_BYTES];
+    struct ch_ring_inbox inboxes[CH_RING_INBOXES];
 };
 
 chorus_status ch_proxy_open(struct ch_heap *heap, struct ch_network *network,
                             struct ch_proxy **proxy_out)
 {
-    struct ch_proxy *proxy = calloc(1, sizeof(*proxy) + 2 * (size_t)network->n * sizeof(bool));
+    struct ch_proxy *proxy =
+        calloc(1, sizeof(*proxy) + 2 * CONTEXTS * (size_t)network->n * sizeof(bool));
     struct pinned *pinned;
     chorus_status st;
 
@@ -75,8 +82,14 @@ chorus_status ch_proxy_open(struct ch_heap *heap, struct ch_network *network,
     proxy->consumer.slots = pinned->slots;
     proxy->consumer.freed = &pinned->freed;
     proxy->consumer.capacity_log2 = RING_LOG2;
-    proxy->ring = (struct ch_ring){pinned->slots, &pinned->freed, proxy->shared,
-                                   RING_LOG2,     WORDS_LOG2,     pinned->words};
+    proxy->ring = (struct ch_ring){.slots = pinned->slots,
+                                   .freed = &pinned->freed,
+                                   .shared = proxy->shared,
+                                   .capacity_log2 = RING_LOG2,
+                                   .words_log2 = WORDS_LOG2,
+                                   .words = pinned->words,
+                                   .outboxes = pinned->outboxes,
+                                   .inboxes = pinned->inboxes};
     *proxy_out = proxy;
     return CHORUS_OK;
 }
@@ -126,10 +139,11 @@ static void *at(uint64_t address)
     return (void *)(uintptr_t)address;
 }
 
-/* The peers whose data is in the half of the place for the next inline data. */
+/* The contexts and peers whose data is in the half of the place for the next inline data:
+ * [CONTEXTS][n]. */
 static bool *next_reads(struct ch_proxy *proxy)
 {
-    return proxy->reads + proxy->n_inline / HALF % 2 * proxy->network->n;
+    return proxy->reads + proxy->n_inline / HALF % 2 * CONTEXTS * proxy->network->n;
 }
 
 /* May the place for the next inline data be used? Once in half a lap, the network must have
@@ -140,28 +154,29 @@ static bool has_place(struct ch_proxy *proxy)
     bool *reads = next_reads(proxy), has_any = false;
 
     if (proxy->n_inline % HALF != 0) return true;
-    for (uint32_t pe = 0; pe < network->n; pe++) {
-        if (reads[pe]) reads[pe] = !network->ops->is_sent(network->ep, CH_CTX_ALGORITHMS, pe);
-        has_any |= reads[pe];
+    for (uint32_t i = 0; i < CONTEXTS * network->n; i++) {
+        if (reads[i])
+            reads[i] = !network->ops->is_sent(network->ep, i / network->n, i % network->n);
+        has_any |= reads[i];
     }
     return !has_any;
 }
 
 /* Copy the inline data of a request to where the network may read it until it is sent. */
-static const void *keep_inline(struct ch_proxy *proxy, const struct ch_request *r)
+static const void *keep_inline(struct ch_proxy *proxy, const struct ch_ring_request *r)
 {
     struct pinned *pinned = proxy->pinned;
     uint64_t *place = pinned->inlined[proxy->n_inline % INLINE_PLACES];
 
-    next_reads(proxy)[ch_request_pe(r)] = true;
+    next_reads(proxy)[ch_request_ctx(r) * proxy->network->n + ch_request_pe(r)] = true;
     proxy->n_inline++;
-    place[0] = r->source;
-    place[1] = r->bytes;
+    memcpy(place, (const char *)r + offsetof(struct ch_ring_request, source),
+           CH_RING_INLINE_BYTES);
     return place;
 }
 
 /* Post a word, or data and a word. */
-static void put_signal(struct ch_proxy *proxy, const struct ch_request *r)
+static void put_signal(struct ch_proxy *proxy, const struct ch_ring_request *r)
 {
     const struct ch_network *network = proxy->network;
     const bool has_data = ch_request_op(r) == CH_RING_PUT_SIGNAL;
@@ -180,37 +195,56 @@ static void put_signal(struct ch_proxy *proxy, const struct ch_request *r)
     (void)network->ops->put_signal(network->ep, ch_request_ctx(r), ch_request_pe(r), &put);
 }
 
-/* List a flush or a quiet, for complete_calls. */
-static void add_call(struct ch_proxy *proxy, const struct ch_request *r)
+/* List a request that completes its word when this is so, for complete_calls. */
+static void add_call(struct ch_proxy *proxy, const struct ch_ring_request *r,
+                     ch_is_over_fn is_over, uint64_t value)
 {
-    const struct ch_link_ops *ops = proxy->network->ops;
-
     proxy->calls[proxy->n_calls++] = (struct call){
-        .is_over = ch_request_op(r) == CH_RING_QUIET ? ops->is_done : ops->is_sent,
+        .is_over = is_over,
         .ctx = ch_request_ctx(r),
         .pe = ch_request_pe(r),
         .word = at(r->word),
-        .value = r->value,
+        .value = value,
     };
 }
 
-/* Is the request for a peer that the network reaches, or a flush or quiet for all? */
-static bool has_target(const struct ch_network *network, const struct ch_request *r)
+/* Perform an atomic operation. The host alone stores the word of an inbox, which counts its
+ * uses; one at a time is under way. */
+static void change_word(struct ch_proxy *proxy, const struct ch_ring_request *r)
+{
+    const struct ch_network *network = proxy->network;
+    struct ch_ring_inbox *inbox = at(r->word);
+    uint64_t *old = inbox != NULL ? (uint64_t *)(void *)inbox->data : NULL;
+
+    if (old != NULL) *old = 0; /* of a word of 4 bytes, only the lower half may be stored */
+    (void)network->ops->amo(network->ep, ch_request_ctx(r), ch_request_pe(r),
+                            (enum ch_amo)ch_request_amo_op(r), at(r->there),
+                            ch_request_amo_width(r), r->value, r->source, old);
+    if (inbox != NULL) add_call(proxy, r, network->ops->is_done, inbox->arrived + 1);
+}
+
+/* Is the request for a peer that the network reaches, or a flush or quiet for all, and is it
+ * one that kernels post? */
+static bool is_valid(const struct ch_network *network, const struct ch_ring_request *r)
 {
     const enum ch_ring_op op = ch_request_op(r);
-    const uint32_t pe = ch_request_pe(r);
+    const uint32_t pe = ch_request_pe(r), width = ch_request_amo_width(r);
 
+    if (ch_request_ctx(r) >= CONTEXTS) return false;
+    if (op == CH_RING_AMO &&
+        (ch_request_amo_op(r) > CH_AMO_COMPARE_SWAP || (width != 4 && width != 8)))
+        return false;
     if (pe == CH_RING_ALL_PES) return op == CH_RING_FLUSH || op == CH_RING_QUIET;
     return pe < network->n && network->is_reached[pe];
 }
 
 /* Carry out a request. Failures of links are kept by the network, and end the waits. */
-static void perform(struct ch_proxy *proxy, const struct ch_request *r)
+static void perform(struct ch_proxy *proxy, const struct ch_ring_request *r)
 {
     const struct ch_network *network = proxy->network;
     const uint32_t ctx = ch_request_ctx(r), pe = ch_request_pe(r);
 
-    if (!has_target(network, r)) {
+    if (!is_valid(network, r)) {
         ch_network_fail(proxy->network,
                         "a kernel has posted a request for a PE that no network "
                         "reaches; its memory was changed");
@@ -218,27 +252,37 @@ static void perform(struct ch_proxy *proxy, const struct ch_request *r)
     }
     switch (ch_request_op(r)) {
     case CH_RING_PUT:
-        if (r->bytes == 0) break; /* a CTA without a part of the data */
-        (void)network->ops->put(network->ep, ctx, pe, at(r->there), at(r->source), r->bytes);
+        if (r->bytes != 0) /* 0: of a CTA without a part of the data */
+            (void)network->ops->put(network->ep, ctx, pe, at(r->there), at(r->source),
+                                    r->bytes);
+        if (r->word != 0) add_call(proxy, r, network->ops->is_sent, r->value);
+        break;
+    case CH_RING_PUT_INLINE:
+        (void)network->ops->put(network->ep, ctx, pe, at(r->there), keep_inline(proxy, r),
+                                ch_request_inline_bytes(r));
         break;
     case CH_RING_GET:
         (void)network->ops->get(network->ep, ctx, pe, at(r->source), at(r->there), r->bytes);
+        if (r->word != 0) add_call(proxy, r, network->ops->is_done, r->value);
         break;
     case CH_RING_WORD:
     case CH_RING_PUT_SIGNAL:
         put_signal(proxy, r);
         break;
     case CH_RING_FLUSH:
-    case CH_RING_QUIET:
-        add_call(proxy, r);
+        add_call(proxy, r, network->ops->is_sent, r->value);
         break;
-    case CH_RING_PUT_INLINE: /* no kernel posts one so far */
+    case CH_RING_QUIET:
+        add_call(proxy, r, network->ops->is_done, r->value);
+        break;
+    case CH_RING_AMO:
+        change_word(proxy, r);
         break;
     }
 }
 
 /* Carry out a request, or drop it. */
-static void carry_out(struct ch_proxy *proxy, const struct ch_request *r)
+static void carry_out(struct ch_proxy *proxy, const struct ch_ring_request *r)
 {
     if (!proxy->drops) perform(proxy, r);
     __atomic_store_n(&proxy->consumer.carried_out, proxy->consumer.carried_out + 1,
@@ -301,7 +345,7 @@ static bool may_take(struct ch_proxy *proxy)
 
 bool ch_proxy_serve(struct ch_proxy *proxy)
 {
-    struct ch_request request;
+    struct ch_ring_request request;
     bool has_served = false;
 
     if (proxy->is_serving) return false;

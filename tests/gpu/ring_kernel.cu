@@ -5,16 +5,16 @@
 
 /* `there` is the number of the request. Only what the lane stores before its put, by plain
  * stores to pinned memory, says what the source holds. */
-static __device__ struct ch_request make_request(const struct ring_run *run, uint32_t lane,
-                                                 uint32_t number)
+static __device__ struct ch_ring_request make_request(const struct ring_run *run, uint32_t lane,
+                                                      uint32_t number)
 {
     uint64_t *const source = run->sources + (size_t)lane * RING_SOURCE_WORDS;
-    struct ch_request r = {ch_request_head(CH_RING_PUT_INLINE, lane, CH_RING_INLINE_BYTES),
-                           number,
-                           RING_WORD(lane, number, 0),
-                           RING_WORD(lane, number, 1),
-                           RING_WORD(lane, number, 2),
-                           RING_WORD(lane, number, 3)};
+    struct ch_ring_request r = {ch_request_head(CH_RING_PUT_INLINE, lane, CH_RING_INLINE_BYTES),
+                                number,
+                                RING_WORD(lane, number, 0),
+                                RING_WORD(lane, number, 1),
+                                RING_WORD(lane, number, 2),
+                                RING_WORD(lane, number, 3)};
 
     if (number % 3 != 0) return r;
     for (uint32_t i = 0; i < RING_SOURCE_WORDS; i++)
@@ -38,7 +38,7 @@ static __global__ void post_all(const struct ring_run run)
             st = ch_ring_flush(&ring, &policy, ch_request_head(CH_RING_FLUSH, lane, 0),
                                &run.words[lane], number);
         } else {
-            const struct ch_request r = make_request(&run, lane, number);
+            const struct ch_ring_request r = make_request(&run, lane, number);
 
             st = ch_ring_post(&ring, &policy, &r);
         }

@@ -82,7 +82,7 @@ static void get_failures(void)
 }
 
 /* Returns whether the request is the next one of its lane. */
-static bool is_next(const struct ch_request *r)
+static bool is_next(const struct ch_ring_request *r)
 {
     const uint32_t lane = ch_request_pe(r);
     const uint32_t number = lane < RING_POSTERS ? scene.done[lane] : 0;
@@ -114,7 +114,7 @@ static void requests_come_once_and_whole(void)
     open_scene((uint64_t)SECONDS_MAX * CH_NS_PER_S);
     EXPECT(ring_launch(&scene.run, scene.stream) == 0);
     while (is_right && !is_late && scene.consumer.next < all) {
-        struct ch_request r;
+        struct ch_ring_request r;
 
         if (ch_ring_take(&scene.consumer, &r))
             is_right = is_next(&r);
@@ -143,7 +143,7 @@ static void requests_come_once_and_whole(void)
 static void expect_all_failed(int failure)
 {
     uint32_t other = 0, requests = 0;
-    struct ch_request r;
+    struct ch_ring_request r;
 
     get_failures();
     for (uint32_t lane = 0; lane < RING_POSTERS; lane++)

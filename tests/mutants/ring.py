@@ -21,7 +21,7 @@ from judge import TOP, judge
 
 FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-DCH_SIM", "-O0", "-w"]
 SEEDS = 1500
-RING, MACHINE = "src/base/ring.h", "tests/sim/ring.c"
+RING, FAR, MACHINE = "src/base/ring.h", "src/base/far.h", "tests/sim/ring.c"
 
 
 class Mutant(typing.NamedTuple):
@@ -74,15 +74,27 @@ MUTANTS = [
     Mutant("a quiet of all PEs that leaves one out", "i < hi; i++", "i < (hi - lo > 1 ? hi - 1 : hi); i++",
            RACE + "|is wrong after a quiet", MACHINE),
     Mutant("a completion word used again before its last call is complete",
-           "st = ch_ring_wait(ring, policy, word, before);", "st = CHORUS_OK;", BACK + "|" + RACE + "|" + DEADLOCK),
-    Mutant("all calls that share a word have one value", "const uint64_t before = number >> ring->words_log2;",
-           "const uint64_t before = 0;", RACE + "|is wrong after a quiet"),
+           "const chorus_status st = ch_ring_wait(ring, policy, word, value - 1);",
+           "const chorus_status st = CHORUS_OK;", BACK + "|" + RACE + "|" + DEADLOCK),
+    Mutant("all calls that share a word have one value", "*value_out = (number >> ring->words_log2) + 1;",
+           "*value_out = 1;", RACE + "|is wrong after a quiet"),
     Mutant("a quiet left out whatever was posted since", "- next >= UINT64_C(1) << 63) return 0;", "- next < 0) return 0;",
            RACE + "|is wrong after a quiet"),
     Mutant("a quiet that counts a request after its own", "quieted, ticket + 1)", "quieted, ticket + 2)",
            RACE + "|is wrong after a quiet"),
+    Mutant("an inbox used again while lanes load from it",
+           "while (ch_word_load(left) < number >> CH_RING_INBOXES_LOG2 && st", "while (st != CHORUS_OK && st",
+           RACE + "|" + BACK + "|is wrong|" + DEADLOCK),
+    Mutant("an inbox left without a release", "uint64_t number)\n{\n    ch_release_fence();", "uint64_t number)\n{", RACE),
+    Mutant("an inbox left before all lanes have loaded", "ch_lanes_sync(g); /* all lanes have loaded theirs */", "",
+           RACE, FAR),
+    Mutant("an outbox sent before all lanes have stored", "ch_lanes_sync(g); /* all lanes have stored their share */", "",
+           RACE, FAR),
+    Mutant("a get whose data is not waited for", "if (st == CHORUS_OK) st = ch_ring_wait(ring, policy, word, value);\n    if", "if",
+           RACE + "|is wrong"),
     Mutant("a quiet that is left out acquires nothing", "    ch_acquire_fence();\n", "", RACE),
-    Mutant("the number of a quiet stored without a release", "ch_release_fence();\n    ch_relaxed_store(", "ch_relaxed_store(",
+    Mutant("the number of a quiet stored without a release", "return st;\n    ch_release_fence();\n    ch_relaxed_store(",
+           "return st;\n    ch_relaxed_store(",
            RACE),
     Mutant("a call does not wait for its completion word",
            "return ch_ring_wait(ring, policy, word, posted.value);", "return st;",

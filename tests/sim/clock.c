@@ -67,7 +67,8 @@ void sim_take(struct sim_fiber *f, sim_stamp *takers)
     f->told = NULL;
 }
 
-int ch_sim_lanes_any(int flag)
+/* Returns what the lanes have brought: whether any has a flag, and lane 0's value. */
+static const struct sim_brought *meet(int flag, uint64_t value)
 {
     struct sim_fiber *self = sim.now;
     struct sim_meeting *m = &sim.meetings[self->pe];
@@ -78,6 +79,7 @@ int ch_sim_lanes_any(int flag)
     (void)join(m->set[turn].took, self->took);
     if (m->set[turn].depth < self->cost.depth) m->set[turn].depth = self->cost.depth;
     m->set[turn].flag |= flag;
+    if (self->lane == 0) m->set[turn].value = value;
     new_event(self);
     if (++m->arrived < sim.setup.width) {
         sim_sleep(&m->set[turn], 0);
@@ -90,7 +92,17 @@ int ch_sim_lanes_any(int flag)
     sim_join(self, m->set[turn].clock);
     sim_join_took(self, m->set[turn].took);
     self->cost.depth = m->set[turn].depth;
-    return m->set[turn].flag;
+    return &m->set[turn];
+}
+
+int ch_sim_lanes_any(int flag)
+{
+    return meet(flag, 0)->flag;
+}
+
+uint64_t ch_sim_lanes_broadcast(uint64_t x)
+{
+    return meet(0, x)->value;
 }
 
 void sim_meet(void)

@@ -44,10 +44,11 @@ struct sim_fiber {
  * a slow one has left this. */
 struct sim_meeting {
     uint32_t arrived, turn;
-    struct {
+    struct sim_brought {
         uint32_t clock[SIM_FIBERS_MAX], took[SIM_FIBERS_MAX];
         uint64_t depth;
         int flag;
+        uint64_t value;
     } set[2];
 };
 

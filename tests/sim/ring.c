@@ -28,8 +28,8 @@ struct ring_counts ring_counts;
 static struct {
     struct ch_ring_consumer ring;
     uint32_t taken;
-    uint32_t done[RING_PRODUCERS_MAX];  /* the actions of each producer that are done */
-    struct ch_request calls[CALLS_MAX]; /* flushes and quiets that are not complete yet */
+    uint32_t done[RING_PRODUCERS_MAX];       /* the actions of each producer that are done */
+    struct ch_ring_request calls[CALLS_MAX]; /* flushes and quiets that are not complete yet */
     uint32_t n_calls;
 } host;
 
@@ -82,12 +82,12 @@ static void check(const struct ring_action *a)
             sim_fail("byte %u of message %u is wrong after a quiet", i, a->message);
 }
 
-static bool is_for_all(const struct ch_request *r)
+static bool is_for_all(const struct ch_ring_request *r)
 {
     return ch_request_pe(r) == CH_RING_ALL_PES;
 }
 
-static void post(const struct ch_request *r)
+static void post(const struct ch_ring_request *r)
 {
     chorus_status st;
 
@@ -100,6 +100,46 @@ static void post(const struct ch_request *r)
     else
         st = ch_ring_post(&ring, &policy, r);
     if (st != CHORUS_OK) sim_fail("a post returned an error");
+}
+
+/* The peer of a request, with the address that it has. */
+static struct ch_there there_of(const struct ch_ring_request *r, uint32_t pe)
+{
+    const struct ch_there there = {pe, r->there};
+
+    return there;
+}
+
+/* The PE in whose memory an address is. */
+static uint32_t pe_of(uint64_t address)
+{
+    return (uint32_t)((address - (uintptr_t)sim_memory(0)) / RING_PE_BYTES);
+}
+
+static void send(const struct ring_action *a, struct ch_lanes g)
+{
+    const struct ch_far f = {&ring, &policy};
+    const struct ch_far_signal signal = {a->request.word, a->request.value, 0};
+    unsigned char bytes[RING_MESSAGE_BYTES];
+
+    for (uint32_t i = 0; i < a->hi; i++)
+        bytes[i] = ring_byte(a->message, i);
+    if (ch_far_put(f, there_of(&a->request, pe_of(a->request.there)), bytes, a->hi, signal, 0,
+                   g) != CHORUS_OK)
+        sim_fail("a put returned an error");
+}
+
+static void fetch(const struct ring_action *a, struct ch_lanes g)
+{
+    const struct ch_far f = {&ring, &policy};
+    unsigned char got[RING_MESSAGE_BYTES];
+
+    if (ch_far_get(f, a->memory != NULL ? (void *)a->memory : got,
+                   there_of(&a->request, pe_of(a->request.there)), a->hi, 1, g) != CHORUS_OK)
+        sim_fail("a get returned an error");
+    for (uint32_t i = 0; i < a->hi && a->memory == NULL; i++)
+        if (got[i] != ring_byte(a->message, i))
+            sim_fail("byte %u of message %u is wrong in an inbox", i, a->message);
 }
 
 static void produce(uint32_t cta, uint32_t lane)
@@ -117,6 +157,10 @@ static void produce(uint32_t cta, uint32_t lane)
             ch_lanes_sync(g);
         else if (a->kind == RING_CHECK)
             check(a);
+        else if (a->kind == RING_SEND)
+            send(a, a->is_together ? g : alone);
+        else if (a->kind == RING_FETCH)
+            fetch(a, a->is_together ? g : alone);
         else
             post(&a->request);
     }
@@ -127,7 +171,7 @@ static void produce(uint32_t cta, uint32_t lane)
 
 /* The index of the producer in whose part of a PE's memory the address is, if these parts are
  * `bytes` long; RING_PRODUCERS_MAX if it is in none. */
-static uint32_t producer_of(const struct ch_request *r)
+static uint32_t producer_of(const struct ch_ring_request *r)
 {
     const bool is_flush = ch_request_op(r) == CH_RING_FLUSH,
                is_call = is_flush || ch_request_op(r) == CH_RING_QUIET;
@@ -142,31 +186,43 @@ static uint32_t producer_of(const struct ch_request *r)
     return RING_PRODUCERS_MAX;
 }
 
-/* The ring chooses the word of a quiet, and its value. */
-static bool is_same(const struct ch_request *found, const struct ch_request *planned)
+/* The ring chooses the word of a quiet, and its value, and so with calls by boxes, and these.
+ */
+static bool is_same(const struct ch_ring_request *found, const struct ring_action *planned)
 {
-    struct ch_request comparable = *found;
+    const enum ch_ring_op op = ch_request_op(found);
+    struct ch_ring_request comparable = *found;
 
-    if (ch_request_op(found) == CH_RING_QUIET) comparable.word = comparable.value = 0;
-    return memcmp(&comparable, planned, sizeof(comparable)) == 0;
+    if (planned->kind != RING_POST) comparable.source = 0;
+    if (op == CH_RING_QUIET || (planned->kind != RING_POST && op != CH_RING_PUT_SIGNAL))
+        comparable.word = comparable.value = 0;
+    return memcmp(&comparable, &planned->request, sizeof(comparable)) == 0;
+}
+
+/* The flush of an outbox follows a put with a signal. */
+static bool is_for_outbox(const struct ch_ring_request *r)
+{
+    const uint64_t at = r->word - (uintptr_t)ring.words;
+
+    return ch_request_op(r) == CH_RING_FLUSH && at < (sizeof(uint64_t) << ring.words_log2);
 }
 
 /* The next action from `at` on that posts, and is not left out before the request `r`: a
  * producer posts no quiet of all PEs that it does not need. */
 static uint32_t next_post(const struct ring_producer *p, uint32_t at,
-                          const struct ch_request *r)
+                          const struct ch_ring_request *r)
 {
     for (; at < p->n_actions; at++) {
         const struct ring_action *a = &p->actions[at];
 
-        if (a->kind != RING_POST) continue;
-        if (!is_for_all(&a->request) || is_same(r, &a->request)) break;
+        if (a->request.head == 0) continue; /* it posts nothing */
+        if (!is_for_all(&a->request) || is_same(r, a)) break;
         ring_counts.skipped++;
     }
     return at;
 }
 
-static void expect(const struct ch_request *r)
+static void expect(const struct ch_ring_request *r)
 {
     const uint32_t producer = producer_of(r);
     const struct ring_producer *p;
@@ -177,7 +233,7 @@ static void expect(const struct ch_request *r)
                  (unsigned long long)r->head);
     p = &plan.producers[producer];
     at = next_post(p, host.done[producer], r);
-    if (at == p->n_actions || !is_same(r, &p->actions[at].request))
+    if (at == p->n_actions || !is_same(r, &p->actions[at]))
         sim_fail("the consumer gets another request than producer %u posts next, head %llx",
                  producer, (unsigned long long)r->head);
     host.done[producer] = at + 1;
@@ -204,9 +260,9 @@ static void await_effects(uint32_t pe)
 static void complete_calls(void)
 {
     for (uint32_t i = 0; i < host.n_calls; i++) {
-        const struct ch_request *r = &host.calls[i];
+        const struct ch_ring_request *r = &host.calls[i];
 
-        if (ch_request_op(r) == CH_RING_QUIET) {
+        if (ch_request_op(r) == CH_RING_QUIET || ch_request_op(r) == CH_RING_GET) {
             await_effects(ch_request_pe(r));
             ring_counts.quieted++;
         } else {
@@ -218,14 +274,14 @@ static void complete_calls(void)
     host.n_calls = 0;
 }
 
-static void add_call(const struct ch_request *r)
+static void add_call(const struct ch_ring_request *r)
 {
     host.calls[host.n_calls++] = *r;
     if (host.n_calls == CALLS_MAX) complete_calls();
 }
 
 /* A link reads inline data from a copy, which is not used again. */
-static const void *copy_of_inline(const struct ch_request *r, uint32_t number)
+static const void *copy_of_inline(const struct ch_ring_request *r, uint32_t number)
 {
     char *const stage = sim_memory(plan.ctas) + (size_t)number * RING_STAGE_BYTES;
 
@@ -233,7 +289,7 @@ static const void *copy_of_inline(const struct ch_request *r, uint32_t number)
     return stage;
 }
 
-static void post_signal(struct ch_link *link, const struct ch_request *r, uint32_t number)
+static void post_signal(struct ch_link *link, const struct ch_ring_request *r, uint32_t number)
 {
     const uint32_t inline_bytes = ch_request_inline_bytes(r);
     const void *source =
@@ -244,7 +300,7 @@ static void post_signal(struct ch_link *link, const struct ch_request *r, uint32
                         (uint64_t *)(uintptr_t)r->word, r->value, CH_DATA);
 }
 
-static void carry_out(const struct ch_request *r, uint32_t number)
+static void carry_out(const struct ch_ring_request *r, uint32_t number)
 {
     struct ch_link *const link = is_for_all(r) ? NULL : sim_link(plan.ctas, ch_request_pe(r));
     void *const there = (void *)(uintptr_t)r->there;
@@ -252,6 +308,7 @@ static void carry_out(const struct ch_request *r, uint32_t number)
     switch (ch_request_op(r)) {
     case CH_RING_PUT:
         ch_link_post(link, there, (const void *)(uintptr_t)r->source, r->bytes);
+        if (r->word != 0) add_call(r);
         break;
     case CH_RING_PUT_INLINE:
         ch_link_post(link, there, copy_of_inline(r, number), ch_request_inline_bytes(r));
@@ -264,6 +321,10 @@ static void carry_out(const struct ch_request *r, uint32_t number)
         break;
     case CH_RING_GET:
         sim_link_get(link, (void *)(uintptr_t)r->source, there, r->bytes);
+        if (r->word != 0) add_call(r);
+        break;
+    case CH_RING_AMO: /* no plan has one */
+        sim_fail("the consumer gets an atomic operation");
         break;
     case CH_RING_FLUSH:
     case CH_RING_QUIET:
@@ -293,11 +354,11 @@ static void open_ring(void)
 static uint32_t take_batch(void)
 {
     const uint32_t most = 1 + host.taken % BATCH_MAX;
-    struct ch_request batch[BATCH_MAX];
+    struct ch_ring_request batch[BATCH_MAX];
     uint32_t n = 0;
 
     while (n < most && ch_ring_take(&host.ring, &batch[n])) {
-        expect(&batch[n]);
+        if (!is_for_outbox(&batch[n])) expect(&batch[n]);
         n++;
     }
     for (uint32_t i = 0; i < n; i++)
@@ -383,5 +444,7 @@ const char *ring_run(uint64_t seed)
     ring.capacity_log2 = plan.capacity_log2;
     ring.words_log2 = plan.words_log2;
     ring.words = word_at(sim_memory(0) + RING_WORDS);
+    ring.outboxes = (unsigned char *)sim_memory(0) + RING_OUTBOXES;
+    ring.inboxes = (struct ch_ring_inbox *)(void *)(sim_memory(0) + RING_INBOXES);
     return sim_run(run_lane) ? NULL : sim_message();
 }

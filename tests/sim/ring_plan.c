@@ -8,7 +8,7 @@
  *
  * A quiet is followed by a look at the last message that the producer has put to each of its
  * peers, directly in their memory: the producer must know that it is there. A get is of such a
- * message, and is followed by a quiet.
+ * message, and is followed by a quiet, or is a call that waits.
  */
 #include "sim/ring_plan.h"
 
@@ -116,17 +116,17 @@ static void add_check(uint32_t producer, const struct ring_message *m, const cha
                                           .hi = m->bytes};
 }
 
-static void add_post(uint32_t producer, const struct ch_request *request)
+static void add_post(uint32_t producer, const struct ch_ring_request *request)
 {
     *add(producer) = (struct ring_action){.kind = RING_POST, .request = *request};
 }
 
 static void add_flush(uint32_t producer, uint32_t peer)
 {
-    const struct ch_request request = {.head =
-                                           ch_request_head(CH_RING_FLUSH, pe_of_peer(peer), 0),
-                                       .word = (uint64_t)(uintptr_t)own_memory(producer),
-                                       .value = ++making.flushes[producer]};
+    const struct ch_ring_request request = {
+        .head = ch_request_head(CH_RING_FLUSH, pe_of_peer(peer), 0),
+        .word = (uint64_t)(uintptr_t)own_memory(producer),
+        .value = ++making.flushes[producer]};
 
     add_post(producer, &request);
     for (uint32_t i = 0; i < SOURCES; i++)
@@ -143,7 +143,7 @@ static struct ring_message *last_message(uint32_t producer, uint32_t peer)
 /* Of a peer or of all. */
 static void add_quiet(uint32_t producer, uint32_t peer, bool is_for_all)
 {
-    const struct ch_request request = {
+    const struct ch_ring_request request = {
         .head =
             ch_request_head(CH_RING_QUIET, is_for_all ? CH_RING_ALL_PES : pe_of_peer(peer), 0),
         .there = (uint64_t)(uintptr_t)own_memory(producer)};
@@ -164,11 +164,11 @@ static void add_get(uint32_t producer, uint32_t peer, bool is_for_all)
 {
     const struct ring_message *m = last_message(producer, peer);
     char *const memory = own_memory(producer) + RING_OWN_GET;
-    const struct ch_request request = {.head =
-                                           ch_request_head(CH_RING_GET, pe_of_peer(peer), 0),
-                                       .there = (uint64_t)(uintptr_t)m->there,
-                                       .source = (uint64_t)(uintptr_t)memory,
-                                       .bytes = m->bytes};
+    const struct ch_ring_request request = {
+        .head = ch_request_head(CH_RING_GET, pe_of_peer(peer), 0),
+        .there = (uint64_t)(uintptr_t)m->there,
+        .source = (uint64_t)(uintptr_t)memory,
+        .bytes = m->bytes};
 
     add_post(producer, &request);
     add_quiet(producer, peer, is_for_all);
@@ -176,13 +176,13 @@ static void add_get(uint32_t producer, uint32_t peer, bool is_for_all)
 }
 
 /* The next message, `bytes` long, and a request that puts it, inline or from a source. */
-static struct ch_request next_put(uint32_t producer, uint32_t peer, enum ch_ring_op op,
-                                  uint32_t bytes, bool is_inline)
+static struct ch_ring_request next_put(uint32_t producer, uint32_t peer, enum ch_ring_op op,
+                                       uint32_t bytes, bool is_inline)
 {
     struct ring_stream *s = &making.plan->streams[producer][peer];
     struct ring_message *m = &s->messages[s->n_messages];
-    struct ch_request r = {.head =
-                               ch_request_head(op, pe_of_peer(peer), is_inline ? bytes : 0)};
+    struct ch_ring_request r = {
+        .head = ch_request_head(op, pe_of_peer(peer), is_inline ? bytes : 0)};
 
     if (s->n_messages++ == RING_MESSAGES_MAX) abort(); /* 6 turns have at most 24 */
     m->there = stream_memory(producer, peer) + (size_t)s->n_messages * RING_MESSAGE_BYTES;
@@ -191,7 +191,7 @@ static struct ch_request next_put(uint32_t producer, uint32_t peer, enum ch_ring
     m->announced = s->announced + 1;
     r.there = (uint64_t)(uintptr_t)m->there;
     for (uint32_t i = 0; is_inline && i < bytes; i++)
-        ((unsigned char *)&r)[offsetof(struct ch_request, source) + i] =
+        ((unsigned char *)&r)[offsetof(struct ch_ring_request, source) + i] =
             ring_byte(m->message, i);
     return r;
 }
@@ -204,7 +204,7 @@ static void announce(uint32_t producer, uint32_t peer, uint64_t *word_out, uint6
 
 static void add_word(uint32_t producer, uint32_t peer)
 {
-    struct ch_request r = {.head = ch_request_head(CH_RING_WORD, pe_of_peer(peer), 0)};
+    struct ch_ring_request r = {.head = ch_request_head(CH_RING_WORD, pe_of_peer(peer), 0)};
 
     announce(producer, peer, &r.there, &r.value);
     add_post(producer, &r);
@@ -212,7 +212,7 @@ static void add_word(uint32_t producer, uint32_t peer)
 
 static void add_inline(uint32_t producer, uint32_t peer)
 {
-    const struct ch_request r =
+    const struct ch_ring_request r =
         next_put(producer, peer, CH_RING_PUT_INLINE, 1 + draw(CH_RING_INLINE_BYTES), true);
 
     add_post(producer, &r);
@@ -220,8 +220,8 @@ static void add_inline(uint32_t producer, uint32_t peer)
 
 static void add_inline_signal(uint32_t producer, uint32_t peer)
 {
-    struct ch_request r = next_put(producer, peer, CH_RING_PUT_SIGNAL,
-                                   1 + draw(CH_RING_INLINE_SIGNAL_BYTES), true);
+    struct ch_ring_request r = next_put(producer, peer, CH_RING_PUT_SIGNAL,
+                                        1 + draw(CH_RING_INLINE_SIGNAL_BYTES), true);
 
     announce(producer, peer, &r.word, &r.value);
     add_post(producer, &r);
@@ -233,7 +233,7 @@ static void add_put(uint32_t producer, uint32_t peer, enum ch_ring_op op)
     const uint32_t bytes = 1 + draw(RING_MESSAGE_BYTES), source = draw(SOURCES);
     char *const memory =
         own_memory(producer) + RING_OWN_SOURCE + (size_t)source * RING_MESSAGE_BYTES;
-    struct ch_request r;
+    struct ch_ring_request r;
 
     for (uint32_t i = 0; i < making.plan->peers; i++)
         if (making.unflushed[producer][source] & 1u << i) add_flush(producer, i);
@@ -246,6 +246,54 @@ static void add_put(uint32_t producer, uint32_t peer, enum ch_ring_op op)
     making.unflushed[producer][source] |= 1u << peer;
 }
 
+/* --- calls by boxes ---------------------------------------------------------------------- */
+
+/* A message that is too long for a request, with or without a signal. */
+static struct ch_ring_request next_send(uint32_t producer, uint32_t peer, bool signals)
+{
+    const uint32_t bytes =
+        CH_RING_INLINE_BYTES + 1 + draw(CH_RING_BOX_BYTES - CH_RING_INLINE_BYTES);
+    struct ch_ring_request r =
+        next_put(producer, peer, signals ? CH_RING_PUT_SIGNAL : CH_RING_PUT, bytes, false);
+
+    r.bytes = bytes;
+    if (signals) announce(producer, peer, &r.word, &r.value);
+    return r;
+}
+
+static struct ch_ring_request fetch_of(uint32_t peer, const struct ring_message *m)
+{
+    return (struct ch_ring_request){.head = ch_request_head(CH_RING_GET, pe_of_peer(peer), 0),
+                                    .there = (uint64_t)(uintptr_t)m->there,
+                                    .bytes = m->bytes};
+}
+
+static struct ring_action send_of(const struct ch_ring_request *r)
+{
+    return (struct ring_action){
+        .kind = RING_SEND, .request = *r, .message = making.messages, .hi = (uint32_t)r->bytes};
+}
+
+static void add_send(uint32_t producer, uint32_t peer)
+{
+    const bool signals = draw(2) == 0;
+    const struct ch_ring_request r = next_send(producer, peer, signals);
+
+    *add(producer) = send_of(&r);
+    if (!signals) add_word(producer, peer);
+}
+
+/* Get the last message that was put to a peer, whose put is over. */
+static void add_fetch(uint32_t producer, uint32_t peer)
+{
+    const struct ring_message *m = last_message(producer, peer);
+
+    *add(producer) = (struct ring_action){.kind = RING_FETCH,
+                                          .request = fetch_of(peer, m),
+                                          .message = m->message,
+                                          .hi = m->bytes};
+}
+
 /* --- what producers do
  * ------------------------------------------------------------------------- */
 
@@ -253,7 +301,11 @@ static void add_turn(uint32_t producer)
 {
     const uint32_t peer = draw(making.plan->peers);
 
-    switch (draw(6)) {
+    switch (draw(7)) {
+    case 6:
+        add_send(producer, peer);
+        if (draw(2) == 0) add_send(producer, peer);
+        break;
     case 5:
         add_inline_signal(producer, peer);
         break;
@@ -273,6 +325,8 @@ static void add_turn(uint32_t producer)
         add_quiet(producer, peer, draw(3) == 0);
         add_get(producer, peer, draw(3) == 0);
         if (draw(2) == 0) add_get(producer, peer, draw(3) == 0);
+        if (draw(2) == 0) add_fetch(producer, peer);
+        if (draw(2) == 0) add_fetch(producer, peer);
         break;
     default:
         add_inline(producer, peer);
@@ -304,7 +358,7 @@ static void add_turn_together(uint32_t cta)
     const uint32_t width = making.plan->width, first = cta * width, leader = draw(width);
     const uint32_t peer = draw(making.plan->peers), part = RING_MESSAGE_BYTES / RING_LANES_MAX;
     char *const memory = sim_memory(cta) + RING_TOGETHER;
-    struct ch_request r =
+    struct ch_ring_request r =
         next_put(first + leader, peer, CH_RING_PUT_SIGNAL, part * width, false);
 
     r.source = (uint64_t)(uintptr_t)memory;
@@ -319,6 +373,38 @@ static void add_turn_together(uint32_t cta)
     add_meetings(cta);
 }
 
+/* The lanes of a CTA make a call together, which lane 0 posts. */
+static void add_together(uint32_t cta, const struct ring_action *a)
+{
+    for (uint32_t lane = 0; lane < making.plan->width; lane++) {
+        struct ring_action *own = add(cta * making.plan->width + lane);
+
+        *own = *a;
+        own->is_together = true;
+        if (lane != 0) own->request.head = 0;
+    }
+}
+
+/* They send a message, and then get it; a lane looks at it. */
+static void add_boxes_together(uint32_t cta)
+{
+    const uint32_t width = making.plan->width, first = cta * width;
+    const uint32_t peer = draw(making.plan->peers);
+    char *const memory = sim_memory(cta) + RING_TOGETHER;
+    const struct ch_ring_request r = next_send(first, peer, true);
+    const struct ring_message *m = last_message(first, peer);
+    struct ring_action a = send_of(&r);
+
+    add_meetings(cta);
+    add_together(cta, &a);
+    add_quiet(first, peer, false);
+    a = (struct ring_action){
+        .kind = RING_FETCH, .request = fetch_of(peer, m), .memory = memory, .hi = m->bytes};
+    add_together(cta, &a);
+    add_check(first + draw(width), m, memory);
+    add_meetings(cta);
+}
+
 void ring_plan_fill(struct ring_plan *plan)
 {
     const uint32_t turns = 3 + draw(4);
@@ -326,6 +412,7 @@ void ring_plan_fill(struct ring_plan *plan)
     for (uint32_t cta = 0; cta < plan->ctas; cta++) {
         for (uint32_t turn = 0; turn < turns; turn++) {
             if (draw(4) == 0) add_turn_together(cta);
+            if (draw(4) == 0) add_boxes_together(cta);
             for (uint32_t lane = 0; lane < plan->width; lane++)
                 add_turn(cta * plan->width + lane);
         }

@@ -10,7 +10,7 @@
 #ifndef SIM_RING_PLAN_H
 #define SIM_RING_PLAN_H
 
-#include "base/ring.h"
+#include "base/far.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,10 +26,14 @@
 
 /* What a producer does next. */
 struct ring_action {
-    enum { RING_FILL, RING_MEET, RING_POST, RING_CHECK } kind;
-    struct ch_request request; /* RING_POST; FLUSH and QUIET wait for their completion, too */
-    /* RING_FILL: bytes [lo, hi) of the message that is put from `memory`. RING_CHECK: they are
-     * there. */
+    /* SEND, FETCH: calls by boxes (base/far.h), alone or by all lanes of the CTA together. */
+    enum { RING_FILL, RING_MEET, RING_POST, RING_CHECK, RING_SEND, RING_FETCH } kind;
+    bool is_together;
+    /* POST: FLUSH and QUIET wait for their completion, too. SEND, FETCH: what the consumer
+     * gets, but for the box and the completion word; head 0: another lane posts it. */
+    struct ch_ring_request request;
+    /* FILL: bytes [lo, hi) of the message that is put from `memory`. CHECK: they are there.
+     * FETCH: they come there; null: to a variable of the lane, which looks at them. */
     char *memory;
     uint32_t message, lo, hi;
 };
@@ -79,7 +83,9 @@ enum {
     RING_READY = 640,
     RING_TOGETHER = 704,
     RING_WORDS = 768,
-    RING_OWN = 1024,
+    RING_OUTBOXES = 832,
+    RING_INBOXES = 1024,
+    RING_OWN = 1536,
     RING_OWN_BYTES = 256,
     RING_OWN_SOURCE = 64, /* behind the completion word */
     RING_OWN_GET = 192,   /* where gets store, behind the sources */

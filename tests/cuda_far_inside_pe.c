@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cuda_far_inside_pe.c: a PE with a heap on a GPU that is a fake, whose threads make the calls
+ * that kernels make inside, to a peer that is far (CHORUS_NODES) or beside (CHORUS_P2P=0).
+ *
+ * The code of the calls runs on the host, with the true ring, proxy and networks.
+ */
+#include "api/context.h"
+#include "chorus/chorusx.h"
+#include "cuda_fake.h"
+#include "cuda_far.h"
+#include "transport/amo.h"
+#include "transport/links.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BYTES = 5000, THREADS = 4, RUNS = 400, POISON = 0xee };
+
+static int n_failed;
+static const struct ch_ring *ring;
+
+static void expect(bool holds, const char *what, int line)
+{
+    if (holds) return;
+    n_failed++;
+    (void)fprintf(stderr, "PE %d, line %d: %s; %s\n", chorus_my_pe(), line, what,
+                  chorusx_last_error());
+}
+
+#define EXPECT(condition) expect(condition, #condition, __LINE__)
+
+static void meet(void)
+{
+    chorus_free(chorus_malloc(64));
+}
+
+static int peer(void)
+{
+    return chorus_my_pe() ^ 1;
+}
+
+/* The peer's own address of its copy of an object. */
+static uint64_t there(const void *object)
+{
+    const struct ch_links *links = ch_context_get()->links;
+
+    return (uint64_t)(uintptr_t)object + (uint64_t)links->to[peer()].shift;
+}
+
+static void make(struct far_call call)
+{
+    call.pe = (uint32_t)peer();
+    ch_links_expect_posts(ch_context_get()->links);
+    EXPECT(far_make(ring, &call) == CHORUS_OK);
+}
+
+static void quiet(void)
+{
+    make((struct far_call){.what = FAR_CALL_QUIET});
+}
+
+static unsigned char pattern(int pe, size_t i, unsigned round)
+{
+    return (unsigned char)(31 * pe + 7 * (int)i + 101 * (int)round + (int)(i / 251));
+}
+
+static void fill(unsigned char *memory, size_t bytes, unsigned round)
+{
+    for (size_t i = 0; i < bytes; i++)
+        memory[i] = pattern(chorus_my_pe(), i, round);
+}
+
+/* The bytes are the peer's, and the one behind them is as it was. */
+static bool is_from_peer(const unsigned char *memory, size_t bytes, unsigned round)
+{
+    for (size_t i = 0; i < bytes; i++)
+        if (memory[i] != pattern(peer(), i, round)) return false;
+    return memory[bytes] == POISON;
+}
+
+/* Around the limits of what is in a request and in a box. */
+static const size_t sizes[] = {1,  3,   4,    8,    9,    16,   17,   31,       32,
+                               33, 100, 1023, 1024, 1025, 2048, 2500, BYTES - 1};
+
+enum { SIZES = sizeof(sizes) / sizeof(sizes[0]), WAYS = 4 };
+
+/* way: bit 0: the call waits; bit 1: the host does not access the memory. */
+static bool may_change(size_t bytes, unsigned way)
+{
+    return (way & 1) != 0 || (way & 2) != 0 || bytes <= 1024;
+}
+
+static void puts_of_all_sizes(void)
+{
+    unsigned char *const dest = chorus_calloc(BYTES, 1), *const source = malloc(BYTES);
+    unsigned round = 0;
+
+    for (size_t k = 0; k < SIZES * WAYS; k++) {
+        const size_t bytes = sizes[k / WAYS];
+        const unsigned way = k % WAYS;
+
+        memset(dest, POISON, BYTES);
+        meet();
+        fill(source, BYTES, ++round);
+        make((struct far_call){.what = FAR_CALL_PUT,
+                               .there = there(dest),
+                               .local = source,
+                               .bytes = bytes,
+                               .waits = (way & 1) != 0,
+                               .is_own = (way & 2) != 0});
+        if (may_change(bytes, way)) memset(source, POISON, BYTES);
+        quiet();
+        meet();
+        EXPECT(is_from_peer(dest, bytes, round));
+    }
+    free(source);
+    chorus_free(dest);
+}
+
+static void await_word(const uint64_t *word, uint64_t value)
+{
+    while (__atomic_load_n(word, __ATOMIC_ACQUIRE) != value)
+        continue;
+}
+
+/* The data is there when the signal is. */
+static void signals_follow_puts(void)
+{
+    unsigned char *const dest = chorus_calloc(BYTES, 1), *const source = malloc(BYTES);
+    uint64_t *const words = chorus_calloc(2, sizeof(uint64_t));
+    unsigned round = 0;
+
+    for (size_t k = 0; k < SIZES * WAYS; k++) {
+        const size_t bytes = sizes[k / WAYS];
+        const unsigned way = k % WAYS;
+        const bool adds = k % 3 == 0;
+
+        memset(dest, POISON, BYTES);
+        __atomic_store_n(words, 100 + k, __ATOMIC_RELAXED);
+        meet();
+        fill(source, BYTES, ++round);
+        make((struct far_call){.what = FAR_CALL_PUT,
+                               .there = there(dest),
+                               .local = source,
+                               .bytes = bytes,
+                               .word = there(words),
+                               .value = adds ? 1000 : 1100 + k,
+                               .adds = adds,
+                               .waits = (way & 1) != 0,
+                               .is_own = (way & 2) != 0});
+        if (may_change(bytes, way)) memset(source, POISON, BYTES);
+        await_word(words, 1100 + k);
+        EXPECT(is_from_peer(dest, bytes, round));
+        quiet();
+        meet();
+    }
+    chorus_free(words);
+    free(source);
+    chorus_free(dest);
+}
+
+static void gets_of_all_sizes(void)
+{
+    unsigned char *const source = chorus_calloc(BYTES, 1), *const dest = malloc(BYTES);
+    unsigned round = 0;
+
+    for (size_t k = 0; k < SIZES * WAYS; k++) {
+        const size_t bytes = sizes[k / WAYS];
+        const unsigned way = k % WAYS;
+
+        fill(source, BYTES, ++round);
+        memset(dest, POISON, BYTES);
+        meet();
+        make((struct far_call){.what = FAR_CALL_GET,
+                               .there = there(source),
+                               .local = dest,
+                               .bytes = bytes,
+                               .waits = (way & 1) != 0,
+                               .is_own = (way & 2) != 0});
+        if (!may_change(bytes, way)) quiet();
+        EXPECT(is_from_peer(dest, bytes, round));
+        meet();
+    }
+    free(dest);
+    chorus_free(source);
+}
+
+static uint64_t change(const void *word, size_t bytes, enum ch_amo amo, uint64_t value,
+                       uint64_t compare)
+{
+    uint64_t old = UINT64_MAX;
+
+    make((struct far_call){.what = FAR_CALL_CHANGE,
+                           .there = there(word),
+                           .local = &old,
+                           .bytes = bytes,
+                           .amo = amo,
+                           .value = value,
+                           .compare = compare});
+    return old;
+}
+
+static void changes_give_the_old_value(void)
+{
+    uint64_t *const words = chorus_calloc(2, sizeof(uint64_t));
+    uint32_t *const narrow = (uint32_t *)(void *)&words[1];
+
+    meet();
+    EXPECT(change(words, 8, CH_AMO_ADD, UINT64_C(5) << 32, 0) == 0);
+    EXPECT(change(words, 8, CH_AMO_SWAP, 12, 0) == UINT64_C(5) << 32);
+    EXPECT(change(words, 8, CH_AMO_COMPARE_SWAP, 13, 11) == 12);
+    EXPECT(change(words, 8, CH_AMO_COMPARE_SWAP, 14, 12) == 12);
+    EXPECT(change(words, 8, CH_AMO_OR, 1, 0) == 14);
+    EXPECT(change(words, 8, CH_AMO_AND, 7, 0) == 15);
+    EXPECT(change(words, 8, CH_AMO_XOR, 2, 0) == 7);
+    EXPECT(change(words, 8, CH_AMO_FETCH, 0, 0) == 5);
+    EXPECT(change(&narrow[1], 4, CH_AMO_ADD, 3, 0) == 0);
+    EXPECT(change(&narrow[1], 4, CH_AMO_FETCH, 0, 0) == 3);
+    meet();
+    EXPECT(words[0] == 5 && narrow[0] == 0 && narrow[1] == 3);
+    make((struct far_call){.what = FAR_CALL_CHANGE,
+                           .there = there(words),
+                           .bytes = 8,
+                           .amo = CH_AMO_ADD,
+                           .value = 4});
+    make((struct far_call){
+        .what = FAR_CALL_SIGNAL, .there = there(&words[1]), .value = 2, .adds = true});
+    quiet();
+    meet();
+    EXPECT(words[0] == 9 && narrow[0] == 2);
+    chorus_free(words);
+}
+
+/* --- many threads ------------------------------------------------------------------------- */
+
+static uint64_t *counter;
+static unsigned char *mailbox; /* [THREADS][BYTES] */
+
+struct worker {
+    unsigned id;
+    uint64_t sum; /* of the old values */
+};
+
+/* More calls than there are boxes, with data of their own. */
+static void *work(void *arg)
+{
+    struct worker *worker = arg;
+    unsigned char *const at = mailbox + (size_t)worker->id * BYTES;
+    unsigned char sent[700], got[701];
+
+    for (unsigned i = 0; i < RUNS; i++) {
+        const size_t bytes = 1 + (worker->id * 37 + i * 13) % sizeof(sent);
+
+        fill(sent, bytes, worker->id * RUNS + i);
+        make((struct far_call){.what = FAR_CALL_PUT,
+                               .there = there(at),
+                               .local = sent,
+                               .bytes = bytes,
+                               .is_own = true});
+        quiet();
+        memset(got, POISON, sizeof(got));
+        make((struct far_call){.what = FAR_CALL_GET,
+                               .there = there(at),
+                               .local = got,
+                               .bytes = bytes,
+                               .is_own = true});
+        EXPECT(memcmp(got, sent, bytes) == 0 && got[bytes] == POISON);
+        worker->sum += change(counter, 8, CH_AMO_ADD, 1, 0);
+    }
+    return NULL;
+}
+
+/* Each old value of the counter is that of one call. */
+static void threads_do_not_meet_in_boxes(void)
+{
+    const uint64_t all = (uint64_t)THREADS * RUNS;
+    struct worker workers[THREADS];
+    pthread_t threads[THREADS];
+    uint64_t sum = 0;
+
+    counter = chorus_calloc(1, sizeof(*counter));
+    mailbox = chorus_calloc(THREADS, BYTES);
+    meet();
+    for (unsigned i = 0; i < THREADS; i++) {
+        workers[i] = (struct worker){.id = i};
+        EXPECT(pthread_create(&threads[i], NULL, work, &workers[i]) == 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        EXPECT(pthread_join(threads[i], NULL) == 0);
+        sum += workers[i].sum;
+    }
+    EXPECT(sum == all * (all - 1) / 2);
+    meet();
+    EXPECT(*counter == all);
+    chorus_free(mailbox);
+    chorus_free(counter);
+}
+
+int main(void)
+{
+    cuda_fake_reset();
+    cuda_fake.run_post = far_run;
+    if (chorus_init() != CHORUS_OK) {
+        (void)fprintf(stderr, "init: %s\n", chorusx_last_error());
+        return EXIT_FAILURE;
+    }
+    ring = ch_links_ring(ch_context_get()->links);
+    puts_of_all_sizes();
+    signals_follow_puts();
+    gets_of_all_sizes();
+    changes_give_the_old_value();
+    threads_do_not_meet_in_boxes();
+    chorus_finalize();
+    return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
