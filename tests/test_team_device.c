@@ -172,11 +172,16 @@ START_TEST(state__any__has_no_padding)
                           sizeof(l->slot_offset) + sizeof(l->own_offset) +
                           sizeof(l->dup_bytes) + sizeof(l->slim_bytes);
     const size_t team = sizeof(t->me) + sizeof(t->n) + sizeof(t->handle) +
-                        sizeof(t->is_checked) + sizeof(t->id) + sizeof(t->peers) +
-                        sizeof(t->worlds) + sizeof(t->dup) + layout;
+                        sizeof(t->is_checked) + sizeof(t->id) + sizeof(t->remotes) +
+                        sizeof(t->peers) + sizeof(t->worlds) + sizeof(t->dup) + layout;
+    const struct ch_ring *r = NULL;
+    const size_t ring = sizeof(r->slots) + sizeof(r->freed) + sizeof(r->shared) +
+                        sizeof(r->capacity_log2) + sizeof(r->words_log2) + sizeof(r->words) +
+                        sizeof(r->outboxes) + sizeof(r->inboxes);
 
     ck_assert_uint_eq(sizeof(*l), layout);
     ck_assert_uint_eq(sizeof(*t), team);
+    ck_assert_uint_eq(sizeof(*r), ring);
     ck_assert_uint_eq(sizeof(struct ch_device_terms), sizeof(s->terms.aborted) +
                                                           sizeof(s->terms.timeout_ns) +
                                                           sizeof(s->terms.fault));
@@ -184,8 +189,9 @@ START_TEST(state__any__has_no_padding)
                                                   sizeof(s->peers[0].sync) +
                                                   sizeof(s->peers[0].door));
     ck_assert_uint_eq(sizeof(*s), sizeof(s->teams) + sizeof(s->slot_mask) + sizeof(s->ordinal) +
-                                      sizeof(s->n_sharing) + sizeof(s->terms) + team +
-                                      sizeof(s->peers));
+                                      sizeof(s->n_sharing) + sizeof(s->terms) + sizeof(s->far) +
+                                      sizeof(s->away) + sizeof(s->fence_is_quiet) + ring +
+                                      team + sizeof(s->peers));
 }
 END_TEST
 

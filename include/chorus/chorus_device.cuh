@@ -218,6 +218,12 @@ template <typename T> CH_FN T *ch_at_pe(T *mine, int pe)
     return there;
 }
 
+/* Is a peer not near? Its memory is reached by requests to the ring of this PE. */
+CH_FN int ch_is_far(int pe)
+{
+    return (int)(ch_state.far >> pe & 1);
+}
+
 /* One thread: the job's hosts are to learn of a call that failed. 0: no team's. */
 CH_FN void ch_report(uint64_t team, chorus_status st, uint32_t late_pe, enum ch_fault_kind kind)
 {
@@ -235,6 +241,12 @@ CH_FN void ch_report(uint64_t team, chorus_status st, uint32_t late_pe, enum ch_
 CH_FN void ch_report_late(uint64_t team, chorus_status st, uint32_t late_pe)
 {
     ch_report(team, st, late_pe, CH_FAULT_LATE);
+}
+
+/* The same of requests for a peer that is not near, by lane 0. */
+CH_FN void ch_report_far(chorus_status st, int pe, struct ch_lanes g)
+{
+    if (st != CHORUS_OK && g.lane == 0) ch_report_late(0, st, (uint32_t)pe);
 }
 
 #ifdef __CUDA_ARCH__
@@ -301,7 +313,7 @@ CHORUS_BOTH int chorus_team_translate_pe(chorus_team_t src_team, int src_pe,
 
 /**
  * Get an address by which loads, stores and atomics of kernels reach a peer's copy of an
- * object.
+ * object; null: they do not, as the peer's GPU is not near.
  *
  * @param addr  symmetric, this PE's address in an object; not checked
  * @param pe    number in the job
@@ -315,7 +327,7 @@ CHORUS_BOTH int chorus_team_translate_pe(chorus_team_t src_team, int src_pe,
  */
 CHORUS_BOTH void *chorus_ptr(const void *addr, int pe)
 {
-    return ch_at_pe((char *)(uintptr_t)addr, pe);
+    return ch_is_far(pe) ? 0 : ch_at_pe((char *)(uintptr_t)addr, pe);
 }
 #endif /* __CUDA_ARCH__ */
 

@@ -4,22 +4,53 @@
 #define CHORUS_DEVICE_AMO_CUH
 
 /* --- what the calls are made of --------------------------------------------------------- */
-#define CH_DEFINE_AMO(OP, FUNCTION)                                          \
-    template <typename T> CH_FN T ch_amo_##OP(T *at, T value)                \
-    {                                                                        \
-        return ch_from_bits<T>(FUNCTION(ch_bits_at(at), ch_to_bits(value))); \
+/* At a peer that is not near. asks: the old value is the result, else 0 is. */
+template <typename T>
+CH_FN T ch_change_far(T *dest, int pe, enum ch_amo op, T value, T compare, int asks)
+{
+    const struct ch_far_amo amo = {(uint32_t)op, (uint32_t)sizeof(T), ch_to_bits(value),
+                                   ch_to_bits(compare)};
+    uint64_t old = 0;
+
+    ch_report_far(ch_far_change(ch_far_here(), ch_there_of(dest, pe), amo, asks ? &old : 0), pe,
+                  ch_lanes_of_thread());
+    return ch_from_bits<T>((typename ch_bits_of<sizeof(T)>::type)old);
+}
+
+/* asks: a constant. */
+#define CH_DEFINE_AMO(OP, NAME, FUNCTION)                                                    \
+    template <typename T> CH_FN T ch_amo_##OP(T *dest, int pe, T value, int asks)            \
+    {                                                                                        \
+        if (ch_is_far(pe)) return ch_change_far(dest, pe, NAME, value, (T)0, asks);          \
+        return ch_from_bits<T>(FUNCTION(ch_bits_at(ch_at_pe(dest, pe)), ch_to_bits(value))); \
     }
-CH_DEFINE_AMO(swap, atomicExch_system)
-CH_DEFINE_AMO(add, atomicAdd_system)
-CH_DEFINE_AMO(and, atomicAnd_system)
-CH_DEFINE_AMO(or, atomicOr_system)
-CH_DEFINE_AMO(xor, atomicXor_system)
+CH_DEFINE_AMO(swap, CH_AMO_SWAP, atomicExch_system)
+CH_DEFINE_AMO(add, CH_AMO_ADD, atomicAdd_system)
+CH_DEFINE_AMO(and, CH_AMO_AND, atomicAnd_system)
+CH_DEFINE_AMO(or, CH_AMO_OR, atomicOr_system)
+CH_DEFINE_AMO(xor, CH_AMO_XOR, atomicXor_system)
 #undef CH_DEFINE_AMO
 
-template <typename T> CH_FN T ch_amo_compare_swap(T *at, T cond, T value)
+template <typename T> CH_FN T ch_amo_compare_swap(T *dest, int pe, T cond, T value)
 {
+    if (ch_is_far(pe)) return ch_change_far(dest, pe, CH_AMO_COMPARE_SWAP, value, cond, 1);
     return ch_from_bits<T>(
-        atomicCAS_system(ch_bits_at(at), ch_to_bits(cond), ch_to_bits(value)));
+        atomicCAS_system(ch_bits_at(ch_at_pe(dest, pe)), ch_to_bits(cond), ch_to_bits(value)));
+}
+
+template <typename T> CH_FN T ch_amo_fetch(const T *source, int pe)
+{
+    if (ch_is_far(pe))
+        return ch_change_far((T *)(uintptr_t)source, pe, CH_AMO_FETCH, (T)0, (T)0, 1);
+    return ch_element_load(ch_at_pe(source, pe));
+}
+
+template <typename T> CH_FN void ch_amo_set(T *dest, int pe, T value)
+{
+    if (ch_is_far(pe))
+        (void)ch_change_far(dest, pe, CH_AMO_SET, value, (T)0, 0);
+    else
+        ch_element_store(ch_at_pe(dest, pe), value);
 }
 
 /* --- atomics ---------------------------------------------------------------------------- */
@@ -46,23 +77,23 @@ template <typename T> CH_FN T ch_amo_compare_swap(T *at, T cond, T value)
 #define CHORUS_DEFINE_AMO_EXTENDED(NAME, T, kind)                                        \
     CHORUS_BOTH T chorus_##NAME##_atomic_fetch(const T *source, int pe)                  \
     {                                                                                    \
-        return ch_element_load(ch_at_pe(source, pe));                                    \
+        return ch_amo_fetch(source, pe);                                                 \
     }                                                                                    \
     CHORUS_BOTH void chorus_##NAME##_atomic_set(T *dest, T value, int pe)                \
     {                                                                                    \
-        ch_element_store(ch_at_pe(dest, pe), value);                                     \
+        ch_amo_set(dest, pe, value);                                                     \
     }                                                                                    \
     CHORUS_BOTH T chorus_##NAME##_atomic_swap(T *dest, T value, int pe)                  \
     {                                                                                    \
-        return ch_amo_swap(ch_at_pe(dest, pe), value);                                   \
+        return ch_amo_swap(dest, pe, value, 1);                                          \
     }                                                                                    \
     CHORUS_BOTH void chorus_##NAME##_atomic_fetch_nbi(T *fetch, const T *source, int pe) \
     {                                                                                    \
-        *fetch = ch_element_load(ch_at_pe(source, pe));                                  \
+        *fetch = ch_amo_fetch(source, pe);                                               \
     }                                                                                    \
     CHORUS_BOTH void chorus_##NAME##_atomic_swap_nbi(T *fetch, T *dest, T value, int pe) \
     {                                                                                    \
-        *fetch = ch_amo_swap(ch_at_pe(dest, pe), value);                                 \
+        *fetch = ch_amo_swap(dest, pe, value, 1);                                        \
     }
 CHORUS_AMO_EXTENDED_TYPES(CHORUS_DEFINE_AMO_EXTENDED)
 #undef CHORUS_DEFINE_AMO_EXTENDED
@@ -70,36 +101,36 @@ CHORUS_AMO_EXTENDED_TYPES(CHORUS_DEFINE_AMO_EXTENDED)
 #define CHORUS_DEFINE_AMO_STANDARD(NAME, T, kind)                                             \
     CHORUS_BOTH T chorus_##NAME##_atomic_compare_swap(T *dest, T cond, T value, int pe)       \
     {                                                                                         \
-        return ch_amo_compare_swap(ch_at_pe(dest, pe), cond, value);                          \
+        return ch_amo_compare_swap(dest, pe, cond, value);                                    \
     }                                                                                         \
     CHORUS_BOTH T chorus_##NAME##_atomic_fetch_inc(T *dest, int pe)                           \
     {                                                                                         \
-        return ch_amo_add(ch_at_pe(dest, pe), (T)1);                                          \
+        return ch_amo_add(dest, pe, (T)1, 1);                                                 \
     }                                                                                         \
     CHORUS_BOTH void chorus_##NAME##_atomic_inc(T *dest, int pe)                              \
     {                                                                                         \
-        (void)ch_amo_add(ch_at_pe(dest, pe), (T)1);                                           \
+        (void)ch_amo_add(dest, pe, (T)1, 0);                                                  \
     }                                                                                         \
     CHORUS_BOTH T chorus_##NAME##_atomic_fetch_add(T *dest, T value, int pe)                  \
     {                                                                                         \
-        return ch_amo_add(ch_at_pe(dest, pe), value);                                         \
+        return ch_amo_add(dest, pe, value, 1);                                                \
     }                                                                                         \
     CHORUS_BOTH void chorus_##NAME##_atomic_add(T *dest, T value, int pe)                     \
     {                                                                                         \
-        (void)ch_amo_add(ch_at_pe(dest, pe), value);                                          \
+        (void)ch_amo_add(dest, pe, value, 0);                                                 \
     }                                                                                         \
     CHORUS_BOTH void chorus_##NAME##_atomic_compare_swap_nbi(T *fetch, T *dest, T cond,       \
                                                              T value, int pe)                 \
     {                                                                                         \
-        *fetch = ch_amo_compare_swap(ch_at_pe(dest, pe), cond, value);                        \
+        *fetch = ch_amo_compare_swap(dest, pe, cond, value);                                  \
     }                                                                                         \
     CHORUS_BOTH void chorus_##NAME##_atomic_fetch_inc_nbi(T *fetch, T *dest, int pe)          \
     {                                                                                         \
-        *fetch = ch_amo_add(ch_at_pe(dest, pe), (T)1);                                        \
+        *fetch = ch_amo_add(dest, pe, (T)1, 1);                                               \
     }                                                                                         \
     CHORUS_BOTH void chorus_##NAME##_atomic_fetch_add_nbi(T *fetch, T *dest, T value, int pe) \
     {                                                                                         \
-        *fetch = ch_amo_add(ch_at_pe(dest, pe), value);                                       \
+        *fetch = ch_amo_add(dest, pe, value, 1);                                              \
     }
 CHORUS_AMO_STANDARD_TYPES(CHORUS_DEFINE_AMO_STANDARD)
 #undef CHORUS_DEFINE_AMO_STANDARD
@@ -107,16 +138,16 @@ CHORUS_AMO_STANDARD_TYPES(CHORUS_DEFINE_AMO_STANDARD)
 #define CHORUS_DEFINE_AMO_BITWISE_OP(NAME, T, OP)                                        \
     CHORUS_BOTH T chorus_##NAME##_atomic_fetch_##OP(T *dest, T value, int pe)            \
     {                                                                                    \
-        return ch_amo_##OP(ch_at_pe(dest, pe), value);                                   \
+        return ch_amo_##OP(dest, pe, value, 1);                                          \
     }                                                                                    \
     CHORUS_BOTH void chorus_##NAME##_atomic_##OP(T *dest, T value, int pe)               \
     {                                                                                    \
-        (void)ch_amo_##OP(ch_at_pe(dest, pe), value);                                    \
+        (void)ch_amo_##OP(dest, pe, value, 0);                                           \
     }                                                                                    \
     CHORUS_BOTH void chorus_##NAME##_atomic_fetch_##OP##_nbi(T *fetch, T *dest, T value, \
                                                              int pe)                     \
     {                                                                                    \
-        *fetch = ch_amo_##OP(ch_at_pe(dest, pe), value);                                 \
+        *fetch = ch_amo_##OP(dest, pe, value, 1);                                        \
     }
 #define CHORUS_DEFINE_AMO_BITWISE(NAME, T, kind) \
     CHORUS_DEFINE_AMO_BITWISE_OP(NAME, T, and)   \

@@ -178,6 +178,38 @@ CH_FN int ch_run_call(chorus_coll coll, const struct ch_device_team *team, struc
     return ch_call_plain(coll, team, *c, ch_lanes_opaque(g));
 }
 
+/* One lane: store this PE's `word` on a PE of a team whose PEs are not all near. */
+CH_FN void ch_signal_away(const struct ch_device_team *team, const struct ch_coll *c,
+                          uint32_t pe, uint32_t word, uint64_t value)
+{
+    const uint32_t world = team->worlds[pe];
+    const struct ch_there there = {
+        world, (uint64_t)((char *)ch_word_at(c, pe, word, c->me) + team->remotes[pe].sync)};
+
+    if ((ch_state.away >> world & 1) == 0)
+        ch_word_store(ch_word_at(c, pe, word, c->me), value, CH_ENTRY);
+    else
+        ch_report_far(ch_far_signal(ch_far_here(), there, value, 0), (int)world,
+                      ch_lanes_of_thread());
+}
+
+/* As ch_barrier_push, for such a team: what the PE has posted is complete before it signals. */
+CH_FN chorus_status ch_barrier_away(const struct ch_device_team *team, const struct ch_coll *c,
+                                    struct ch_lanes g)
+{
+    const uint64_t exchange = ch_last_exchange(c, CH_CELL_ll, g) + 1;
+    chorus_status st;
+
+    if (g.lane == 0) ch_quiet_far();
+    st = ch_lanes_agree_on_exchange(
+        c, ch_may_exchange(CH_CELL_ll, exchange - 1, ch_failure_mark(c)), g);
+    if (st != CHORUS_OK) return st;
+    for (uint32_t k = 1 + g.lane; k < c->n; k += g.width)
+        ch_signal_away(team, c, ch_pe_after(c, k), CH_WORD_MET, exchange);
+    ch_set_last_exchange(c, CH_CELL_ll, exchange, g);
+    return ch_await_all(c, CH_WORD_MET, exchange, g);
+}
+
 /* The barrier of at most a warp's lanes, which know the number, after their fence. */
 CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t number,
                                    struct ch_lanes g)
@@ -194,7 +226,7 @@ CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t n
     c.late_peer = &late_pe;
     c.exchanges = numbers;
     c.is_known = &is_known;
-    st = ch_barrier_push(&c, g);
+    st = team->remotes != 0 ? ch_barrier_away(team, &c, g) : ch_barrier_push(&c, g);
     if (st == CHORUS_OK)
         ch_put_back(team, numbers[CH_CELL_ll], g);
     else
@@ -257,6 +289,7 @@ CH_FN int ch_move_call(chorus_coll coll, chorus_team_t handle, void *dest, const
     struct ch_coll c;
 
     if (team == 0 || root < 0 || (uint32_t)root >= team->n) return CHORUS_ERR_ARG;
+    if (team->remotes != 0) return CHORUS_ERR_UNSUPPORTED;
     c = ch_coll_on_device_team(team, dest, source, count * elem_bytes, 1);
     c.root = (uint32_t)root;
     st = ch_check_call(coll, team, &c, type, 0, count, g);
@@ -274,6 +307,7 @@ CH_FN int ch_combine_call(chorus_coll coll, chorus_team_t handle, void *dest,
     struct ch_coll c;
 
     if (team == 0) return CHORUS_ERR_ARG;
+    if (team->remotes != 0) return CHORUS_ERR_UNSUPPORTED;
     c = ch_coll_on_device_team(team, dest, source, count, elem_bytes);
     c.type = type;
     c.op = op;
@@ -377,7 +411,8 @@ CHORUS_BOTH void chorus_sync_all(void)
  * Ordering:   dest is complete and source may be reused on return, for all threads that
  *             called; what any of them wrote to source before is sent. Implies no barrier.
  * Result:     a copy, bit for bit.
- * Errors:     as of chorusx_barrier_block; ERR_ARG for a bad root, too. Nothing is done then,
+ * Errors:     as of chorusx_barrier_block; ERR_ARG for a bad root, too, ERR_UNSUPPORTED on a
+ *             team whose GPUs cannot all access each other's memory. Nothing is done then,
  *             nor after ERR_STATE; after others dest is undefined.
  * Source:     NVSHMEM, nvshmemx_T_broadcast_block and related calls.
  * Since:      0.1
@@ -459,10 +494,10 @@ CHORUS_DEVICE_TYPES(CHORUS_DEFINE_TYPED)
  * Result:     the same bits on every PE, combined in PE order; 16-bit floats are combined in
  *             float and rounded once. As of the blocking call, if that does so too; but a
  *             file compiled with -ftz=true (--use_fast_math) combines denormal floats as 0.
- * Errors:     as of chorusx_barrier_block. After ERR_ARG and ERR_STATE nothing is done, after
- *             others dest is undefined.
- * Source:     NVSHMEM, nvshmemx_T_OP_reduce_block and related calls; reducescatter likewise.
- * Since:      0.1
+ * Errors:     as of chorusx_barrier_block; ERR_UNSUPPORTED on a team whose GPUs cannot all
+ *             access each other's memory. After that, ERR_ARG and ERR_STATE nothing is done,
+ * after others dest is undefined. Source:     NVSHMEM, nvshmemx_T_OP_reduce_block and related
+ * calls; reducescatter likewise. Since:      0.1
  */
 #define CHORUS_DEFINE_COMBINES(KIND, PREFIX, NAME, T, TYPE, OP, TAIL, LANES)                  \
     KIND int PREFIX##_##NAME##OP##_reduce##TAIL(chorus_team_t team, T *dest, const T *source, \

@@ -7,6 +7,8 @@
 
 #include "coll/primitives/batch.h"
 
+#include "base/far.h"
+
 /* --- what the forms are made of --------------------------------------------------------- */
 /* Of words, one for each lane at the most: little code, which is what a short call takes. */
 template <typename WORD>
@@ -29,14 +31,82 @@ CH_FN void ch_move(void *dest, const void *source, size_t bytes, struct ch_lanes
     ch_lanes_sync(g); /* source may be written, the dest of a get read */
 }
 
+CH_FN struct ch_far ch_far_here(void)
+{
+    const struct ch_far far = {&ch_state.ring, ch_wait_policy_here()};
+
+    return far;
+}
+
+/* The same object at such a peer, by its own address. */
+CH_FN struct ch_there ch_there_of(const void *mine, int pe)
+{
+    const struct ch_there there = {(uint32_t)pe,
+                                   (uint64_t)mine + (uint64_t)ch_state.peers[pe].shift};
+
+    return there;
+}
+
+/* To a peer that is not near. waits: not nbi. */
+CH_FN void ch_put_far(void *dest, const void *source, size_t bytes, struct ch_far_signal signal,
+                      int pe, int waits, struct ch_lanes g)
+{
+    ch_report_far(
+        ch_far_put(ch_far_here(), ch_there_of(dest, pe), source, bytes, signal, waits, g), pe,
+        g);
+}
+
+CH_FN void ch_get_far(void *dest, const void *source, size_t bytes, int pe, int waits,
+                      struct ch_lanes g)
+{
+    ch_report_far(ch_far_get(ch_far_here(), dest, ch_there_of(source, pe), bytes, waits, g), pe,
+                  g);
+}
+
+/* One thread: wait for its requests to peers that are not near. */
+CH_FN void ch_quiet_far(void)
+{
+    ch_report_far(ch_far_quiet(ch_far_here()), (int)ch_state.world.me, ch_lanes_of_thread());
+}
+
+CH_FN void ch_put_as(void *dest, const void *source, size_t bytes, int pe, int waits,
+                     struct ch_lanes g)
+{
+    const struct ch_far_signal none = {0, 0, 0};
+
+    if (ch_is_far(pe))
+        ch_put_far(dest, source, bytes, none, pe, waits, g);
+    else
+        ch_move(ch_at_pe((char *)dest, pe), source, bytes, g);
+}
+
+CH_FN void ch_get_as(void *dest, const void *source, size_t bytes, int pe, int waits,
+                     struct ch_lanes g)
+{
+    if (ch_is_far(pe))
+        ch_get_far(dest, source, bytes, pe, waits, g);
+    else
+        ch_move(dest, ch_at_pe((const char *)source, pe), bytes, g);
+}
+
 CH_FN void ch_put(void *dest, const void *source, size_t bytes, int pe, struct ch_lanes g)
 {
-    ch_move(ch_at_pe((char *)dest, pe), source, bytes, g);
+    ch_put_as(dest, source, bytes, pe, 1, g);
+}
+
+CH_FN void ch_put_nbi(void *dest, const void *source, size_t bytes, int pe, struct ch_lanes g)
+{
+    ch_put_as(dest, source, bytes, pe, 0, g);
 }
 
 CH_FN void ch_get(void *dest, const void *source, size_t bytes, int pe, struct ch_lanes g)
 {
-    ch_move(dest, ch_at_pe((const char *)source, pe), bytes, g);
+    ch_get_as(dest, source, bytes, pe, 1, g);
+}
+
+CH_FN void ch_get_nbi(void *dest, const void *source, size_t bytes, int pe, struct ch_lanes g)
+{
+    ch_get_as(dest, source, bytes, pe, 0, g);
 }
 
 /* One thread: what it wrote before, and has seen of others, is there for the peers that hear
@@ -47,8 +117,8 @@ CH_FN void ch_publish(void)
     asm volatile("fence.acq_rel.sys;" ::: "memory");
 }
 
-/* One thread. */
-CH_FN void ch_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
+/* One thread, to a near peer. */
+CH_FN void ch_signal_near(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
 {
     unsigned long long *at = (unsigned long long *)ch_at_pe(sig_addr, pe);
 
@@ -58,14 +128,65 @@ CH_FN void ch_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
         ch_bits_store(at, (unsigned long long)signal);
 }
 
+/* One thread. */
+CH_FN void ch_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
+{
+    if (ch_is_far(pe))
+        ch_report_far(ch_far_signal(ch_far_here(), ch_there_of(sig_addr, pe), signal,
+                                    sig_op == CHORUS_SIGNAL_ADD),
+                      pe, ch_lanes_of_thread());
+    else
+        ch_signal_near(sig_addr, signal, sig_op, pe);
+}
+
+CH_FN void ch_put_signal_as(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
+                            uint64_t signal, int sig_op, int pe, int waits, struct ch_lanes g)
+{
+    if (ch_is_far(pe)) {
+        const struct ch_far_signal with = {ch_there_of(sig_addr, pe).at, signal,
+                                           sig_op == CHORUS_SIGNAL_ADD};
+
+        ch_put_far(dest, source, bytes, with, pe, waits, g);
+        return;
+    }
+    ch_move(ch_at_pe((char *)dest, pe), source, bytes, g);
+    if (g.lane == 0) {
+        ch_publish(); /* all lanes' stores, which the sync put before this */
+        ch_signal_near(sig_addr, signal, sig_op, pe);
+    }
+}
+
 CH_FN void ch_put_signal(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
                          uint64_t signal, int sig_op, int pe, struct ch_lanes g)
 {
-    ch_put(dest, source, bytes, pe, g);
-    if (g.lane == 0) {
-        ch_publish(); /* all lanes' stores, which the sync put before this */
-        ch_signal_op(sig_addr, signal, sig_op, pe);
-    }
+    ch_put_signal_as(dest, source, bytes, sig_addr, signal, sig_op, pe, 1, g);
+}
+
+CH_FN void ch_put_signal_nbi(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
+                             uint64_t signal, int sig_op, int pe, struct ch_lanes g)
+{
+    ch_put_signal_as(dest, source, bytes, sig_addr, signal, sig_op, pe, 0, g);
+}
+
+/* One thread, an element. */
+template <typename T> CH_FN void ch_store_at(T *dest, T value, int pe)
+{
+    const struct ch_far_signal none = {0, 0, 0};
+
+    if (ch_is_far(pe))
+        ch_put_far(dest, &value, sizeof(T), none, pe, 1, ch_lanes_of_thread());
+    else
+        ch_element_store(ch_at_pe(dest, pe), value);
+}
+
+template <typename T> CH_FN T ch_load_at(const T *source, int pe)
+{
+    uint64_t bits;
+
+    if (!ch_is_far(pe)) return ch_element_load(ch_at_pe(source, pe));
+    ch_report_far(ch_far_load(ch_far_here(), ch_there_of(source, pe), sizeof(T), &bits), pe,
+                  ch_lanes_of_thread());
+    return ch_from_bits<T>((typename ch_bits_of<sizeof(T)>::type)bits);
 }
 
 /* --- remote memory access --------------------------------------------------------------- */
@@ -85,11 +206,11 @@ CH_FN void ch_put_signal(void *dest, const void *source, size_t bytes, uint64_t 
  * Threads:    one thread, diverged or not; _warp: all lanes of a warp; _block: all threads of a
  *             block. Any number of calls at once.
  * Ordering:   source of a put may be reused, dest of a get is complete on return, to the
- *             threads that called; of the nbi forms, too. A put is complete after chorus_quiet
- *             of one of them. Implies no barrier.
- * Errors:     none are found.
- * Source:     NVSHMEM, nvshmem_T_put and nvshmemx_T_put_block and related calls; the nbi forms
- *             do not differ from the others.
+ *             threads that called; of the nbi forms after chorus_quiet of one of them. A put
+ *             is complete after that, too. Implies no barrier.
+ * Errors:     a call to a peer that is not near, which waits until CHORUS_TIMEOUT, is reported.
+ * Source:     NVSHMEM, nvshmem_T_put and nvshmemx_T_put_block and related calls. To near peers
+ *             the nbi forms do not differ from the others.
  * Since:      0.1
  */
 #define CHORUS_DEFINE_COPY(KIND, FUNCTION, WHICH, T, ELEMENT, LANES)    \
@@ -97,16 +218,16 @@ CH_FN void ch_put_signal(void *dest, const void *source, size_t bytes, uint64_t 
     {                                                                   \
         ch_##WHICH(dest, source, nelems *(ELEMENT), pe, LANES());       \
     }
-#define CHORUS_TYPED_COPIES(KIND, PREFIX, NAME, T, TAIL, LANES)                         \
-    CHORUS_DEFINE_COPY(KIND, PREFIX##_##NAME##_put##TAIL, put, T, sizeof(T), LANES)     \
-    CHORUS_DEFINE_COPY(KIND, PREFIX##_##NAME##_get##TAIL, get, T, sizeof(T), LANES)     \
-    CHORUS_DEFINE_COPY(KIND, PREFIX##_##NAME##_put_nbi##TAIL, put, T, sizeof(T), LANES) \
-    CHORUS_DEFINE_COPY(KIND, PREFIX##_##NAME##_get_nbi##TAIL, get, T, sizeof(T), LANES)
-#define CHORUS_UNTYPED_COPIES(KIND, PREFIX, WIDTH, ELEMENT, TAIL, LANES)                 \
-    CHORUS_DEFINE_COPY(KIND, PREFIX##_put##WIDTH##TAIL, put, void, ELEMENT, LANES)       \
-    CHORUS_DEFINE_COPY(KIND, PREFIX##_get##WIDTH##TAIL, get, void, ELEMENT, LANES)       \
-    CHORUS_DEFINE_COPY(KIND, PREFIX##_put##WIDTH##_nbi##TAIL, put, void, ELEMENT, LANES) \
-    CHORUS_DEFINE_COPY(KIND, PREFIX##_get##WIDTH##_nbi##TAIL, get, void, ELEMENT, LANES)
+#define CHORUS_TYPED_COPIES(KIND, PREFIX, NAME, T, TAIL, LANES)                             \
+    CHORUS_DEFINE_COPY(KIND, PREFIX##_##NAME##_put##TAIL, put, T, sizeof(T), LANES)         \
+    CHORUS_DEFINE_COPY(KIND, PREFIX##_##NAME##_get##TAIL, get, T, sizeof(T), LANES)         \
+    CHORUS_DEFINE_COPY(KIND, PREFIX##_##NAME##_put_nbi##TAIL, put_nbi, T, sizeof(T), LANES) \
+    CHORUS_DEFINE_COPY(KIND, PREFIX##_##NAME##_get_nbi##TAIL, get_nbi, T, sizeof(T), LANES)
+#define CHORUS_UNTYPED_COPIES(KIND, PREFIX, WIDTH, ELEMENT, TAIL, LANES)                     \
+    CHORUS_DEFINE_COPY(KIND, PREFIX##_put##WIDTH##TAIL, put, void, ELEMENT, LANES)           \
+    CHORUS_DEFINE_COPY(KIND, PREFIX##_get##WIDTH##TAIL, get, void, ELEMENT, LANES)           \
+    CHORUS_DEFINE_COPY(KIND, PREFIX##_put##WIDTH##_nbi##TAIL, put_nbi, void, ELEMENT, LANES) \
+    CHORUS_DEFINE_COPY(KIND, PREFIX##_get##WIDTH##_nbi##TAIL, get_nbi, void, ELEMENT, LANES)
 
 #define CHORUS_DEFINE_TYPED(NAME, T, kind)                                        \
     CHORUS_TYPED_COPIES(CHORUS_DEVICE, chorusx, NAME, T, _warp, ch_lanes_of_warp) \
@@ -152,11 +273,11 @@ CHORUS_DEFINE_SIZED(mem, 1)
 #define CHORUS_DEFINE_ELEMENT(NAME, T, kind)                     \
     CHORUS_BOTH void chorus_##NAME##_p(T *dest, T value, int pe) \
     {                                                            \
-        ch_element_store(ch_at_pe(dest, pe), value);             \
+        ch_store_at(dest, value, pe);                            \
     }                                                            \
     CHORUS_BOTH T chorus_##NAME##_g(const T *source, int pe)     \
     {                                                            \
-        return ch_element_load(ch_at_pe(source, pe));            \
+        return ch_load_at(source, pe);                           \
     }
 CHORUS_DEVICE_TYPES(CHORUS_DEFINE_ELEMENT)
 #undef CHORUS_DEFINE_ELEMENT
@@ -174,18 +295,62 @@ CH_FN void ch_move_strided(char *dest, const char *source, ptrdiff_t dst, ptrdif
     ch_lanes_sync(g); /* source may be written, the dest of a get read */
 }
 
+/* The same to or from a peer that is not near, whose own address `there` is. */
+CH_FN void ch_put_far_strided(struct ch_there to, const char *source, ptrdiff_t dst,
+                              ptrdiff_t sst, size_t nelems, size_t bytes, struct ch_lanes g)
+{
+    const struct ch_far_signal none = {0, 0, 0};
+    const struct ch_lanes alone = ch_lanes_of_thread();
+
+    ch_lanes_sync(g);
+    for (size_t i = g.lane; i < nelems; i += g.width) {
+        const struct ch_there at = {to.pe,
+                                    to.at + (uint64_t)((ptrdiff_t)i * dst * (ptrdiff_t)bytes)};
+
+        ch_report_far(ch_far_put(ch_far_here(), at,
+                                 source + (ptrdiff_t)i * sst * (ptrdiff_t)bytes, bytes, none, 1,
+                                 alone),
+                      (int)to.pe, alone);
+    }
+    ch_lanes_sync(g);
+}
+
+CH_FN void ch_get_far_strided(char *dest, struct ch_there from, ptrdiff_t dst, ptrdiff_t sst,
+                              size_t nelems, size_t bytes, struct ch_lanes g)
+{
+    const struct ch_lanes alone = ch_lanes_of_thread();
+
+    ch_lanes_sync(g);
+    for (size_t i = g.lane; i < nelems; i += g.width) {
+        const struct ch_there at = {
+            from.pe, from.at + (uint64_t)((ptrdiff_t)i * sst * (ptrdiff_t)bytes)};
+
+        ch_report_far(ch_far_get(ch_far_here(), dest + (ptrdiff_t)i * dst * (ptrdiff_t)bytes,
+                                 at, bytes, 1, alone),
+                      (int)from.pe, alone);
+    }
+    ch_lanes_sync(g);
+}
+
 CH_FN void ch_iput(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
                    size_t bytes, int pe, struct ch_lanes g)
 {
-    ch_move_strided(ch_at_pe((char *)dest, pe), (const char *)source, dst, sst, nelems, bytes,
-                    g);
+    if (ch_is_far(pe))
+        ch_put_far_strided(ch_there_of(dest, pe), (const char *)source, dst, sst, nelems, bytes,
+                           g);
+    else
+        ch_move_strided(ch_at_pe((char *)dest, pe), (const char *)source, dst, sst, nelems,
+                        bytes, g);
 }
 
 CH_FN void ch_iget(void *dest, const void *source, ptrdiff_t dst, ptrdiff_t sst, size_t nelems,
                    size_t bytes, int pe, struct ch_lanes g)
 {
-    ch_move_strided((char *)dest, ch_at_pe((const char *)source, pe), dst, sst, nelems, bytes,
-                    g);
+    if (ch_is_far(pe))
+        ch_get_far_strided((char *)dest, ch_there_of(source, pe), dst, sst, nelems, bytes, g);
+    else
+        ch_move_strided((char *)dest, ch_at_pe((const char *)source, pe), dst, sst, nelems,
+                        bytes, g);
 }
 
 /**
@@ -263,21 +428,25 @@ CHORUS_SIZES(CHORUS_DEFINE_SIZED)
  * Ordering:   as of the puts; and what the calling threads put before, to this peer, is there
  *             before the signal. Implies no barrier.
  * Errors:     none are found.
- * Source:     NVSHMEM, nvshmemx_T_put_signal and related calls; the nbi forms do not differ.
+ * Source:     NVSHMEM, nvshmemx_T_put_signal and related calls.
  * Since:      0.1
  */
-#define CHORUS_DEFINE_PUT_SIGNAL(KIND, FUNCTION, T, ELEMENT, LANES)                            \
-    KIND void FUNCTION(T *dest, const T *source, size_t nelems, uint64_t *sig_addr,            \
-                       uint64_t signal, int sig_op, int pe)                                    \
-    {                                                                                          \
-        ch_put_signal(dest, source, nelems *(ELEMENT), sig_addr, signal, sig_op, pe, LANES()); \
+#define CHORUS_DEFINE_PUT_SIGNAL(KIND, FUNCTION, WHICH, T, ELEMENT, LANES)                  \
+    KIND void FUNCTION(T *dest, const T *source, size_t nelems, uint64_t *sig_addr,         \
+                       uint64_t signal, int sig_op, int pe)                                 \
+    {                                                                                       \
+        ch_##WHICH(dest, source, nelems *(ELEMENT), sig_addr, signal, sig_op, pe, LANES()); \
     }
-#define CHORUS_TYPED_SIGNALS(KIND, PREFIX, NAME, T, TAIL, LANES)                            \
-    CHORUS_DEFINE_PUT_SIGNAL(KIND, PREFIX##_##NAME##_put_signal##TAIL, T, sizeof(T), LANES) \
-    CHORUS_DEFINE_PUT_SIGNAL(KIND, PREFIX##_##NAME##_put_signal_nbi##TAIL, T, sizeof(T), LANES)
-#define CHORUS_UNTYPED_SIGNALS(KIND, PREFIX, WIDTH, ELEMENT, TAIL, LANES)                    \
-    CHORUS_DEFINE_PUT_SIGNAL(KIND, PREFIX##_put##WIDTH##_signal##TAIL, void, ELEMENT, LANES) \
-    CHORUS_DEFINE_PUT_SIGNAL(KIND, PREFIX##_put##WIDTH##_signal_nbi##TAIL, void, ELEMENT, LANES)
+#define CHORUS_TYPED_SIGNALS(KIND, PREFIX, NAME, T, TAIL, LANES)                              \
+    CHORUS_DEFINE_PUT_SIGNAL(KIND, PREFIX##_##NAME##_put_signal##TAIL, put_signal, T,         \
+                             sizeof(T), LANES)                                                \
+    CHORUS_DEFINE_PUT_SIGNAL(KIND, PREFIX##_##NAME##_put_signal_nbi##TAIL, put_signal_nbi, T, \
+                             sizeof(T), LANES)
+#define CHORUS_UNTYPED_SIGNALS(KIND, PREFIX, WIDTH, ELEMENT, TAIL, LANES)                  \
+    CHORUS_DEFINE_PUT_SIGNAL(KIND, PREFIX##_put##WIDTH##_signal##TAIL, put_signal, void,   \
+                             ELEMENT, LANES)                                               \
+    CHORUS_DEFINE_PUT_SIGNAL(KIND, PREFIX##_put##WIDTH##_signal_nbi##TAIL, put_signal_nbi, \
+                             void, ELEMENT, LANES)
 
 #define CHORUS_DEFINE_TYPED(NAME, T, kind)                                         \
     CHORUS_TYPED_SIGNALS(CHORUS_DEVICE, chorusx, NAME, T, _warp, ch_lanes_of_warp) \
@@ -339,11 +508,13 @@ CHORUS_DEVICE void chorusx_signal_op(uint64_t *sig_addr, uint64_t signal, int si
  */
 CHORUS_BOTH void chorus_fence(void)
 {
+    if (ch_state.fence_is_quiet != 0) ch_quiet_far();
     ch_publish();
 }
 
 CHORUS_BOTH void chorus_quiet(void)
 {
+    if (ch_state.far != 0) ch_quiet_far();
     __threadfence_system();
 }
 #endif /* __CUDA_ARCH__ */

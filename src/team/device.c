@@ -4,7 +4,7 @@
 
 #include "chorus/chorus.h"
 #include "device/device.h"
-#include "team/table.h"
+#include "team/routes.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -81,10 +81,29 @@ static struct ch_sync_layout layout_of(const struct ch_team *team, const char *r
         (size_t)(record - (const char *)team->sync) + CH_DEVICE_TEAM_BYTES(team->n);
     struct ch_sync_layout layout = team->layout;
 
+    if (team->is_in_pool) return layout; /* peers cannot store behind the record */
     layout.chunk_bytes[CH_CELL_ll] = chunk_bytes(team);
     layout.slot_bytes[CH_CELL_ll] = (uint32_t)slot_bytes(team);
     layout.slot_offset[CH_CELL_ll] = (end + line - 1) / line * line;
     return layout;
+}
+
+/* Set how calls inside kernels reach PEs that are not near: by the ring, and by the addresses
+ * that those have themselves. */
+static void add_far_peers(struct ch_teams *teams)
+{
+    struct ch_device_state *state = &teams->device_state;
+    const struct ch_ring *ring = ch_links_ring(teams->links);
+
+    if (ring == NULL) return;
+    state->ring = *ring;
+    state->fence_is_quiet = !ch_links_keep_order(teams->links);
+    for (uint32_t pe = 0; pe < state->world.n; pe++) {
+        if (ch_heap_is_near(teams->heap, pe)) continue;
+        state->far |= UINT64_C(1) << pe;
+        if (!ch_heap_is_mapped(teams->heap, pe)) state->away |= UINT64_C(1) << pe;
+        state->peers[pe].shift = teams->links->to[pe].shift;
+    }
 }
 
 /* The record of a team, for the address `at` on the GPU. */
@@ -95,8 +114,9 @@ static struct ch_device_team record_of(const struct ch_team *team, ch_team_handl
         .me = team->me,
         .n = team->n,
         .handle = handle,
-        .is_checked = team->check_bytes != 0,
+        .is_checked = team->check_bytes != 0 && !team->is_in_pool,
         .id = team->id,
+        .remotes = team->routes != NULL ? team->routes->remotes : NULL,
         .peers = peers_of(at),
         .worlds = (const uint32_t *)(const void *)(peers_of(at) + team->n),
         .dup = team->states,
@@ -132,12 +152,13 @@ chorus_status ch_device_table_add(struct ch_teams *teams, const struct ch_team *
     const struct ch_device *device = ch_heap_device(teams->heap);
     char *record;
 
-    if (teams->device_state.teams == NULL || team->is_in_pool) return CHORUS_OK;
+    if (teams->device_state.teams == NULL) return CHORUS_OK;
     record = (char *)team->states + team->n_dups * CH_DEVICE_DUP_BYTES(team->n);
     CH_TRY(write_record(device, team, handle, record));
     if (handle == CHORUS_TEAM_WORLD && team->n <= CH_DEVICE_PES_MAX) {
         teams->device_state.world = record_of(team, handle, record);
         memcpy(teams->device_state.peers, team->peers, team->n * sizeof(struct ch_peer));
+        add_far_peers(teams);
     }
     return ch_device_store(device, entry_of(teams, handle), (uintptr_t)record, sizeof(record));
 }

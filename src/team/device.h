@@ -12,6 +12,7 @@
 #ifndef CH_TEAM_DEVICE_H
 #define CH_TEAM_DEVICE_H
 
+#include "base/ring.h"
 #include "team/sync.h"
 
 #include <stddef.h>
@@ -47,22 +48,28 @@ CH_FN uint32_t ch_fault_inside_at(uint64_t team)
 struct ch_device_team {
     uint32_t me, n;
     int32_t handle;
-    uint32_t is_checked; /* CHORUS_CHECK: calls inside kernels are compared */
+    uint32_t is_checked; /* 1: calls inside kernels are compared (CHORUS_CHECK) */
     uint64_t id;
-    const struct ch_peer *peers;  /* [n], behind this */
-    const uint32_t *worlds;       /* [n], behind them: numbers in the job */
-    struct ch_dup *dup;           /* duplicate 0's, which calls inside kernels use */
-    struct ch_sync_layout layout; /* the same for longer messages of packets */
+    const struct ch_remote *remotes; /* [n]; null: all PEs are near */
+    const struct ch_peer *peers;     /* [n], behind this */
+    const uint32_t *worlds;          /* [n], behind them: numbers in the job */
+    struct ch_dup *dup;              /* duplicate 0's, which calls inside kernels use */
+    struct ch_sync_layout layout;    /* the same for longer messages of packets */
 };
 
-/* No padding: copies are compared as bytes. */
+/* No padding: copies are compared as bytes. The shift of a peer that is not near is that to its
+ * own addresses. */
 struct ch_device_state {
     struct ch_device_team *const *teams; /* [slot_mask + 1]; null: no team there */
     uint32_t slot_mask;
     int32_t ordinal;    /* of the PE's GPU */
     uint64_t n_sharing; /* PEs of the job that use it, this one included */
     struct ch_device_terms terms;
-    struct ch_device_team world;             /* a copy of its record */
+    uint64_t far;                /* bit p: PE p is not near, and calls post to the ring */
+    uint64_t away;               /* bit p: neither is its pool mapped */
+    uint64_t fence_is_quiet;     /* 1: puts to a PE may take effect in another order */
+    struct ch_ring ring;         /* if there are such PEs */
+    struct ch_device_team world; /* a copy of its record */
     struct ch_peer peers[CH_DEVICE_PES_MAX]; /* [world.n] */
 };
 

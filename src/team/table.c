@@ -331,15 +331,12 @@ chorus_status ch_teams_device_state(const struct ch_teams *teams,
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                        "calls inside kernels need a heap on GPUs, and the job's heap is in "
                        "host memory; set CHORUS_HEAP=cuda");
-    if (ch_heap_has_pool(teams->heap))
-        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                       "calls inside kernels serve jobs whose GPUs can all access each other's "
-                       "memory, and this job has GPUs on several hosts; use calls on streams");
     if (teams->device_state.world.n == 0)
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                        "calls inside kernels serve jobs of up to %u PEs, and this job has "
                        "more; start fewer PEs",
                        CH_DEVICE_PES_MAX);
     *state_out = teams->device_state;
+    if (state_out->far != 0) ch_links_expect_posts(teams->links);
     return CHORUS_OK;
 }

@@ -412,6 +412,11 @@ const struct ch_ring *ch_links_ring(const struct ch_links *links)
     return network == NULL || network->proxy == NULL ? NULL : ch_proxy_ring(network->proxy);
 }
 
+bool ch_links_keep_order(const struct ch_links *links)
+{
+    return links->network == NULL || !links->network->is_direct;
+}
+
 void ch_links_expect_posts(struct ch_links *links)
 {
     struct ch_network *network = links->network;

@@ -111,6 +111,9 @@ void ch_links_close(struct ch_links *links);
  * heap is not on a GPU, or has no pool. expect: a call was queued whose kernels post to it. */
 const struct ch_ring *ch_links_ring(const struct ch_links *links);
 void ch_links_expect_posts(struct ch_links *links);
+/* Do requests of kernels that change GPU memory of a PE take effect in their order? What is
+ * staged does, as one stream of the receiver performs it. */
+bool ch_links_keep_order(const struct ch_links *links);
 /* Wait until what kernels that have ended posted has been given to the network: what the host
  * posts afterwards, in the same context, arrives later. */
 CH_MUST_CHECK chorus_status ch_links_drain_posts(struct ch_links *links);

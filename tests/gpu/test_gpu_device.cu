@@ -3,17 +3,21 @@
 #include "test_gpu_device.cuh"
 
 /* --- who and where ---------------------------------------------------------------------- */
-__global__ void __launch_bounds__(THREADS_MAX, 1) who(int me, int n, int *at, int *bad)
+__global__ void __launch_bounds__(THREADS_MAX, 1)
+    who(int me, int n, int on_node, int last, int *at, int *bad)
 {
+    int *const there = (int *)chorus_ptr(at, (me + 1) % n);
+
     HOLDS(chorus_my_pe() == me && chorus_n_pes() == n);
     HOLDS(chorus_team_my_pe(CHORUS_TEAM_WORLD) == me);
-    HOLDS(chorus_team_n_pes(CHORUS_TEAM_NODE) == n);
+    HOLDS(chorus_team_n_pes(CHORUS_TEAM_NODE) == on_node);
     HOLDS(chorus_team_my_pe(CHORUS_TEAM_INVALID) == -1 && chorus_team_n_pes(77) == -1);
-    HOLDS(chorus_team_translate_pe(CHORUS_TEAM_NODE, n - 1, CHORUS_TEAM_WORLD) == n - 1);
+    HOLDS(chorus_team_translate_pe(CHORUS_TEAM_NODE, on_node - 1, CHORUS_TEAM_WORLD) == last);
     HOLDS(chorus_team_translate_pe(CHORUS_TEAM_WORLD, n, CHORUS_TEAM_NODE) == -1);
     HOLDS(chorus_team_translate_pe(77, 0, CHORUS_TEAM_WORLD) == -1);
     HOLDS(chorus_ptr(at, me) == at);
-    if (threadIdx.x == 0) *(int *)chorus_ptr(at, (me + 1) % n) = me;
+    if (threadIdx.x == 0 && there != 0) *there = me;
+    if (threadIdx.x == 0 && there == 0) chorus_int_p(at, me, (me + 1) % n);
     HOLDS(chorusx_barrier_block(CHORUS_TEAM_WORLD) == CHORUS_OK);
     HOLDS(*at == (me + n - 1) % n);
     HOLDS(chorusx_barrier_block(77) == CHORUS_ERR_ARG);
@@ -23,7 +27,10 @@ static void kernels_know_the_pe(void)
 {
     int *bad = make<int>(1), *at = make<int>(1);
 
-    run(who, THREADS, gpu_me(), gpu_n(), at, bad);
+    const int on_node = chorus_team_n_pes(CHORUS_TEAM_NODE);
+
+    run(who, THREADS, gpu_me(), gpu_n(), on_node,
+        chorus_team_translate_pe(CHORUS_TEAM_NODE, on_node - 1, CHORUS_TEAM_WORLD), at, bad);
     chorus_free(at);
     expect_none(bad);
 }
@@ -290,7 +297,9 @@ static void atomics_lose_nothing(void)
 static void a_first_launch_in_a_capture_is_refused(void)
 {
     int me = gpu_me(), n = gpu_n(), *bad = make<int>(1), *at = make<int>(1);
-    void *args[] = {&me, &n, &at, &bad};
+    int on_node = chorus_team_n_pes(CHORUS_TEAM_NODE);
+    int last = chorus_team_translate_pe(CHORUS_TEAM_NODE, on_node - 1, CHORUS_TEAM_WORLD);
+    void *args[] = {&me, &n, &on_node, &last, &at, &bad};
     cudaFuncAttributes is;
     cudaStream_t stream = 0;
     cudaGraph_t graph = 0;
@@ -316,7 +325,7 @@ static void a_first_launch_in_a_capture_is_refused(void)
 static void a_grid_too_large_is_refused(void)
 {
     int me = 0, n = 0, *none = 0;
-    void *args[] = {&me, &n, &none, &none};
+    void *args[] = {&me, &n, &n, &n, &none, &none};
 
     EXPECT(chorusx_collective_launch((const void *)who, dim3(1u << 20), dim3(1024), args, 0,
                                      0) == CHORUS_ERR_SYSTEM);
@@ -324,7 +333,7 @@ static void a_grid_too_large_is_refused(void)
     EXPECT(cudaGetLastError() == cudaSuccess);
 }
 
-#define CASES(X)                              \
+#define EVERYWHERE(X)                         \
     X(a_first_launch_in_a_capture_is_refused) \
     X(kernels_know_the_pe)                    \
     X(puts_and_gets_move)                     \
@@ -333,13 +342,25 @@ static void a_grid_too_large_is_refused(void)
     X(waits_end)                              \
     X(atomics_lose_nothing)                   \
     X(barriers_publish)                       \
-    X(collectives_move_and_combine)           \
-    X(forms_differ_among_pes)                 \
-    X(scopes_follow_at_once)                  \
-    X(kernels_know_new_teams)                 \
-    X(hosts_and_kernels_take_turns)           \
-    X(blocks_call_on_teams_of_their_own)      \
-    X(a_second_call_at_once_is_refused)       \
     X(a_grid_too_large_is_refused)
 
-GPU_MAIN(CASES)
+#define NEAR(X)                          \
+    X(collectives_move_and_combine)      \
+    X(forms_differ_among_pes)            \
+    X(scopes_follow_at_once)             \
+    X(kernels_know_new_teams)            \
+    X(hosts_and_kernels_take_turns)      \
+    X(blocks_call_on_teams_of_their_own) \
+    X(a_second_call_at_once_is_refused)
+
+int main(int argc, char **argv)
+{
+    static const struct gpu_case near_cases[] = {EVERYWHERE(GPU_CASE) NEAR(GPU_CASE)},
+                                 far_cases[] = {
+                                     EVERYWHERE(GPU_CASE){"collectives_away_are_refused",
+                                                          collectives_away_are_refused}};
+
+    if (has_far())
+        return gpu_main(argc, argv, far_cases, sizeof(far_cases) / sizeof(far_cases[0]));
+    return gpu_main(argc, argv, near_cases, sizeof(near_cases) / sizeof(near_cases[0]));
+}

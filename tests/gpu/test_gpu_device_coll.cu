@@ -9,11 +9,13 @@
 __global__ void __launch_bounds__(THREADS_MAX, 1) meet(int *rounds, int *bad)
 {
     const int me = chorus_my_pe(), n = chorus_n_pes();
+    const chorus_team_t all =
+        chorus_team_n_pes(CHORUS_TEAM_NODE) == n ? CHORUS_TEAM_NODE : CHORUS_TEAM_WORLD;
     const bool first = threadIdx.x == 0;
 
     for (int round = 1; round <= 3 * ROUNDS; round++) {
         for (int pe = (int)threadIdx.x; pe < n; pe += (int)blockDim.x)
-            *(int *)chorus_ptr(&rounds[me], pe) = round;
+            chorus_int_p(&rounds[me], round, pe);
         if (round % 3 == 0) {
             HOLDS(chorusx_barrier_block(CHORUS_TEAM_WORLD) == CHORUS_OK);
         } else {
@@ -24,7 +26,7 @@ __global__ void __launch_bounds__(THREADS_MAX, 1) meet(int *rounds, int *bad)
         }
         for (int pe = (int)threadIdx.x; pe < n; pe += (int)blockDim.x)
             HOLDS(rounds[pe] == round);
-        HOLDS(chorusx_team_sync_block(CHORUS_TEAM_NODE) == CHORUS_OK); /* all have looked */
+        HOLDS(chorusx_team_sync_block(all) == CHORUS_OK); /* all have looked */
     }
 }
 
@@ -150,6 +152,22 @@ static void try_collectives(chorus_team_t team, unsigned threads)
     }
     chorus_free(source);
     chorus_free(dest);
+    expect_none(bad);
+}
+
+__global__ void __launch_bounds__(THREADS_MAX, 1) reduce_away(int *at, int *bad)
+{
+    HOLDS(chorusx_int_sum_reduce_block(CHORUS_TEAM_WORLD, at, at, 1) == CHORUS_ERR_UNSUPPORTED);
+    HOLDS(chorusx_int_broadcast_block(CHORUS_TEAM_WORLD, at, at, 1, 0) ==
+          CHORUS_ERR_UNSUPPORTED);
+}
+
+void collectives_away_are_refused(void)
+{
+    int *bad = make<int>(1), *at = make<int>(1);
+
+    if (gpu_n() > 1) run(reduce_away, THREADS, at, bad);
+    chorus_free(at);
     expect_none(bad);
 }
 
