@@ -56,7 +56,7 @@ struct pinned {
     uint64_t words[1u << WORDS_LOG2];
     uint64_t freed;
     uint64_t inlined[INLINE_PLACES][CH_RING_INLINE_BYTES / sizeof(uint64_t)];
-    unsigned char outboxes[(1u << WORDS_LOG2) * CH_RING_BOX_BYTES];
+    unsigned char outboxes[(1u << WORDS_LOG2) * CH_RING_BOX_BYTES] __attribute__((aligned(64)));
     struct ch_ring_inbox inboxes[CH_RING_INBOXES];
 };
 
