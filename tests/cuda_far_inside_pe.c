@@ -87,37 +87,54 @@ static const size_t sizes[] = {1,  3,   4,    8,    9,    16,   17,   31,       
 
 enum { SIZES = sizeof(sizes) / sizeof(sizes[0]), WAYS = 4 };
 
-/* way: bit 0: the call waits; bit 1: the host does not access the memory. */
-static bool may_change(size_t bytes, unsigned way)
+/* What a trial has: a symmetric object, memory of its own, and a call from one to the other. */
+struct trial {
+    unsigned char *object, *own;
+    struct far_call call;
+    unsigned round; /* of the data; from 1 */
+};
+
+/* With each size and way. */
+static void try_all(void (*run)(struct trial *trial))
 {
-    return (way & 1) != 0 || (way & 2) != 0 || bytes <= 1024;
+    struct trial trial = {.object = chorus_calloc(BYTES, 1), .own = malloc(BYTES)};
+
+    for (unsigned k = 0; k < SIZES * WAYS; k++) {
+        trial.round = k + 1;
+        trial.call = (struct far_call){.there = there(trial.object),
+                                       .local = trial.own,
+                                       .bytes = sizes[k / WAYS],
+                                       .waits = (k & 1) != 0,
+                                       .is_own = (k & 2) != 0};
+        run(&trial);
+    }
+    free(trial.own);
+    chorus_free(trial.object);
 }
 
-static void puts_of_all_sizes(void)
+/* May the memory of this PE be used again when the call returns? */
+static bool is_over(const struct far_call *call)
 {
-    unsigned char *const dest = chorus_calloc(BYTES, 1), *const source = malloc(BYTES);
-    unsigned round = 0;
+    return call->waits || call->is_own || call->bytes <= 1024;
+}
 
-    for (size_t k = 0; k < SIZES * WAYS; k++) {
-        const size_t bytes = sizes[k / WAYS];
-        const unsigned way = k % WAYS;
+/* Put fresh data; its source changes as soon as it may. */
+static void put(struct trial *trial)
+{
+    fill(trial->own, BYTES, trial->round);
+    trial->call.what = FAR_CALL_PUT;
+    make(trial->call);
+    if (is_over(&trial->call)) memset(trial->own, POISON, BYTES);
+}
 
-        memset(dest, POISON, BYTES);
-        meet();
-        fill(source, BYTES, ++round);
-        make((struct far_call){.what = FAR_CALL_PUT,
-                               .there = there(dest),
-                               .local = source,
-                               .bytes = bytes,
-                               .waits = (way & 1) != 0,
-                               .is_own = (way & 2) != 0});
-        if (may_change(bytes, way)) memset(source, POISON, BYTES);
-        quiet();
-        meet();
-        EXPECT(is_from_peer(dest, bytes, round));
-    }
-    free(source);
-    chorus_free(dest);
+static void try_put(struct trial *trial)
+{
+    memset(trial->object, POISON, BYTES);
+    meet();
+    put(trial);
+    quiet();
+    meet();
+    EXPECT(is_from_peer(trial->object, trial->call.bytes, trial->round));
 }
 
 static void await_word(const uint64_t *word, uint64_t value)
@@ -126,75 +143,45 @@ static void await_word(const uint64_t *word, uint64_t value)
         continue;
 }
 
+static uint64_t *word; /* of the signal */
+
 /* The data is there when the signal is. */
-static void signals_follow_puts(void)
+static void try_put_signal(struct trial *trial)
 {
-    unsigned char *const dest = chorus_calloc(BYTES, 1), *const source = malloc(BYTES);
-    uint64_t *const words = chorus_calloc(2, sizeof(uint64_t));
-    unsigned round = 0;
+    const uint64_t value = 1000 + trial->round;
 
-    for (size_t k = 0; k < SIZES * WAYS; k++) {
-        const size_t bytes = sizes[k / WAYS];
-        const unsigned way = k % WAYS;
-        const bool adds = k % 3 == 0;
-
-        memset(dest, POISON, BYTES);
-        __atomic_store_n(words, 100 + k, __ATOMIC_RELAXED);
-        meet();
-        fill(source, BYTES, ++round);
-        make((struct far_call){.what = FAR_CALL_PUT,
-                               .there = there(dest),
-                               .local = source,
-                               .bytes = bytes,
-                               .word = there(words),
-                               .value = adds ? 1000 : 1100 + k,
-                               .adds = adds,
-                               .waits = (way & 1) != 0,
-                               .is_own = (way & 2) != 0});
-        if (may_change(bytes, way)) memset(source, POISON, BYTES);
-        await_word(words, 1100 + k);
-        EXPECT(is_from_peer(dest, bytes, round));
-        quiet();
-        meet();
-    }
-    chorus_free(words);
-    free(source);
-    chorus_free(dest);
+    memset(trial->object, POISON, BYTES);
+    __atomic_store_n(word, trial->round, __ATOMIC_RELAXED);
+    meet();
+    trial->call.word = there(word);
+    trial->call.adds = trial->round % 3 == 0;
+    trial->call.value = trial->call.adds ? 1000 : value;
+    put(trial);
+    await_word(word, value);
+    EXPECT(is_from_peer(trial->object, trial->call.bytes, trial->round));
+    quiet();
+    meet();
 }
 
-static void gets_of_all_sizes(void)
+static void try_get(struct trial *trial)
 {
-    unsigned char *const source = chorus_calloc(BYTES, 1), *const dest = malloc(BYTES);
-    unsigned round = 0;
-
-    for (size_t k = 0; k < SIZES * WAYS; k++) {
-        const size_t bytes = sizes[k / WAYS];
-        const unsigned way = k % WAYS;
-
-        fill(source, BYTES, ++round);
-        memset(dest, POISON, BYTES);
-        meet();
-        make((struct far_call){.what = FAR_CALL_GET,
-                               .there = there(source),
-                               .local = dest,
-                               .bytes = bytes,
-                               .waits = (way & 1) != 0,
-                               .is_own = (way & 2) != 0});
-        if (!may_change(bytes, way)) quiet();
-        EXPECT(is_from_peer(dest, bytes, round));
-        meet();
-    }
-    free(dest);
-    chorus_free(source);
+    fill(trial->object, BYTES, trial->round);
+    memset(trial->own, POISON, BYTES);
+    meet();
+    trial->call.what = FAR_CALL_GET;
+    make(trial->call);
+    if (!is_over(&trial->call)) quiet();
+    EXPECT(is_from_peer(trial->own, trial->call.bytes, trial->round));
+    meet();
 }
 
-static uint64_t change(const void *word, size_t bytes, enum ch_amo amo, uint64_t value,
+static uint64_t change(const void *at, size_t bytes, enum ch_amo amo, uint64_t value,
                        uint64_t compare)
 {
     uint64_t old = UINT64_MAX;
 
     make((struct far_call){.what = FAR_CALL_CHANGE,
-                           .there = there(word),
+                           .there = there(at),
                            .local = &old,
                            .bytes = bytes,
                            .amo = amo,
@@ -308,9 +295,11 @@ int main(void)
         return EXIT_FAILURE;
     }
     ring = ch_links_ring(ch_context_get()->links);
-    puts_of_all_sizes();
-    signals_follow_puts();
-    gets_of_all_sizes();
+    word = chorus_calloc(1, sizeof(*word));
+    try_all(try_put);
+    try_all(try_put_signal);
+    try_all(try_get);
+    chorus_free(word);
     changes_give_the_old_value();
     threads_do_not_meet_in_boxes();
     chorus_finalize();
