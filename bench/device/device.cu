@@ -98,7 +98,7 @@ static bool allocate(struct buffers *b)
     b->source = (float *)CALL(malloc)(VECTOR_BYTES);
     b->words = (uint64_t *)CALL(calloc)(WORDS, sizeof(uint64_t));
     b->signals = (uint64_t *)CALL(calloc)(WORDS, sizeof(uint64_t));
-    check_cuda(cudaMalloc((void **)&b->wrong, sizeof(int)), "memory");
+    check_cuda(cudaMalloc((void **)&b->wrong, 2 * sizeof(int)), "memory");
     check_cuda(cudaMalloc((void **)&bench.span, 2 * sizeof(*bench.span)), "memory");
     return b->dest != NULL && b->source != NULL && b->words != NULL && b->signals != NULL;
 }
@@ -110,7 +110,7 @@ int main(void)
         (void)fprintf(stderr, LIBRARY ": cannot start on PE %d\n", bench.me);
         return 1;
     }
-    if (bench.me == 0) (void)printf("library,call,scope,bytes,ctas,pes,time_us,GBps,wrong\n");
+    if (bench.me == 0) (void)printf(JOB_HEAD "\n");
     measure_all();
     library_close();
     job_close();

@@ -50,3 +50,17 @@ uint64_t job_max(uint64_t value)
         chorus_global_exit(1);
     return chorus_uint64_g(job.largest, me);
 }
+
+const char *job_code(int code)
+{
+    if (code == 0) return "";
+    switch (code) {
+#define X(name, value, text) \
+    case value:              \
+        return #name;
+        CHORUS_STATUS_LIST(X)
+#undef X
+    default:
+        return "unknown";
+    }
+}

@@ -7,6 +7,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The heading of the CSV. */
+#define JOB_HEAD "library,call,scope,bytes,ctas,pes,time_us,GBps,wrong,refused"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -20,6 +23,9 @@ void job_share(void *data, size_t bytes);
 
 /* The maximum of all PEs' values. */
 uint64_t job_max(uint64_t value);
+
+/* The name of a code that a call returned, such as ERR_UNSUPPORTED; empty for success. */
+const char *job_code(int code);
 
 #ifdef __cplusplus
 }

@@ -27,7 +27,7 @@ enum scope { THREAD, WARP, BLOCK };
 struct buffers {
     float *dest, *source;
     uint64_t *words, *signals; /* WORDS words each */
-    int *wrong;
+    int *wrong; /* how much was wrong, and what the last call returned that failed */
 };
 
 /* An element of the vector that PE pe sends in a round; sums of a few are exact in float. */
@@ -37,11 +37,16 @@ __device__ inline float element(int pe, size_t i, int round)
 }
 
 struct call_base {
+    enum { UNTIMED = WARM_UP }; /* calls before those that are timed */
     struct buffers b;
 
     __device__ void expect(bool holds) const
     {
         if (!holds) (void)atomicAdd(b.wrong, 1);
+    }
+    __device__ void note(int code) const
+    {
+        if (code != 0) (void)atomicExch(b.wrong + 1, code);
     }
     /* Words that other PEs store are read directly. */
     __device__ bool has_word(size_t i, uint64_t value) const

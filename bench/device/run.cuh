@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run.cuh: how the calls of kernels.cuh are checked and then timed, by programs that print a CSV
- * on PE 0.
+ * run.cuh: how the calls of kernels.cuh are checked and then timed, by programs that print a
+ * CSV on PE 0.
  *
  * The time of a call is the maximum over all PEs: each reads the clock of its GPU, in the
  * kernel, around many successive calls. The median of several launches is used.
@@ -16,11 +16,13 @@
 #include <cuda_runtime.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <type_traits>
 
 enum { LAUNCHES = 5 };
 
 static struct {
-    int me, n, failed;
+    int me, n;
+    bool failed; /* some data was wrong */
     struct buffers buffers;
     unsigned long long *span; /* in this GPU's memory: times at which the first block began and
                                  the last ended */
@@ -32,6 +34,17 @@ static const unsigned scope_threads[] = {1, 32, THREADS};
 /* --- kernels ---------------------------------------------------------------------------- */
 enum phase { BEFORE, CALL_IT, AFTER };
 
+/* What a call returns; 0 of those that return nothing. */
+template <typename T> __device__ inline int code_of(const T &call, int round)
+{
+    if constexpr (std::is_void_v<decltype(call(round))>) {
+        call(round);
+        return 0;
+    } else {
+        return call(round);
+    }
+}
+
 template <typename T>
 __global__ void __launch_bounds__(THREADS, 1) try_call(T call, enum phase phase, int round)
 {
@@ -39,7 +52,7 @@ __global__ void __launch_bounds__(THREADS, 1) try_call(T call, enum phase phase,
     if (phase == AFTER) call.after(round);
     if (phase != CALL_IT) return;
     call.fresh(round);
-    call(round);
+    call.note(code_of(call, round));
     call.check(round);
 }
 
@@ -55,12 +68,12 @@ template <typename T>
 __global__ void __launch_bounds__(THREADS, 1)
     time_calls(T call, int calls, unsigned long long *span)
 {
-    for (int round = 0; round < WARM_UP + calls; round++) {
-        if (round == WARM_UP) {
+    for (int round = 0; round < T::UNTIMED + calls; round++) {
+        if (round == T::UNTIMED) {
             if (gridDim.x == 1) CALLX(barrier_all_block)();
             if (threadIdx.x == 0) (void)atomicMin(&span[0], now_ns());
         }
-        call(round);
+        (void)call(round);
     }
     __syncthreads();
     if (threadIdx.x == 0) (void)atomicMax(&span[1], now_ns());
@@ -93,20 +106,29 @@ struct shape {
     size_t bytes; /* bytes of one; for collectives, of a PE's block */
 };
 
-/* Run rounds with new data; returns the number of errors on all PEs, or 1 for any error. */
-template <typename T> static int try_all(const T &call, const struct shape &shape)
-{
-    int wrong = 0;
+struct verdict {
+    int wrong, code;
+};
 
-    check_cuda(cudaMemset(bench.buffers.wrong, 0, sizeof(int)), "a counter");
+/* The maximum of all PEs' values at `counter`, on the GPU. */
+static int most_of(const int *counter)
+{
+    int value = 0;
+
+    check_cuda(cudaMemcpy(&value, counter, sizeof(value), cudaMemcpyDefault), "a counter");
+    return (int)(uint32_t)job_max((uint32_t)value);
+}
+
+/* Run rounds with new data; returns the number of errors, and a code that a call returned. */
+template <typename T> static struct verdict try_all(const T &call, const struct shape &shape)
+{
+    check_cuda(cudaMemset(bench.buffers.wrong, 0, 2 * sizeof(int)), "a counter");
     for (int round = 0; round < ROUNDS; round++)
         for (enum phase phase : {BEFORE, CALL_IT, AFTER}) {
             launch(try_call<T>, shape.ctas, shape.threads, call, phase, round);
             (void)job_max(0);
         }
-    check_cuda(cudaMemcpy(&wrong, bench.buffers.wrong, sizeof(int), cudaMemcpyDefault),
-               "a counter");
-    return (int)job_max((uint64_t)wrong);
+    return {most_of(bench.buffers.wrong), most_of(bench.buffers.wrong + 1)};
 }
 
 template <typename T> static double time_us(const T &call, const struct shape &shape)
@@ -126,18 +148,20 @@ template <typename T> static double time_us(const T &call, const struct shape &s
     return (double)ns[LAUNCHES / 2] / shape.calls / shape.steps / 1e3;
 }
 
+/* A call that is refused is not timed. */
 template <typename T>
 static void measure(const char *name, const char *scope, const T &call,
                     const struct shape &shape)
 {
-    const int wrong = try_all(call, shape);
-    const double us = wrong == 0 ? time_us(call, shape) : 0;
+    const struct verdict found = try_all(call, shape);
+    const double us = found.wrong == 0 && found.code == 0 ? time_us(call, shape) : 0;
+    const int wrong = found.code == 0 ? found.wrong : 0;
 
     bench.failed |= wrong != 0;
     if (bench.me == 0)
-        (void)printf(LIBRARY ",%s,%s,%zu,%u,%d,%.3f,%.2f,%d\n", name, scope, shape.bytes,
+        (void)printf(LIBRARY ",%s,%s,%zu,%u,%d,%.3f,%.2f,%d,%s\n", name, scope, shape.bytes,
                      shape.ctas, bench.n, us, us > 0 ? (double)shape.bytes / us / 1e3 : 0,
-                     wrong);
+                     wrong, job_code(found.code));
     (void)fflush(stdout);
 }
 
