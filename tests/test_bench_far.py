@@ -12,6 +12,7 @@ from pathlib import Path
 
 ROOT = Path(sys.argv[1])
 HEAD = "coll,algo,proto,ctas,pes,bytes,time_us_p50,wrong,rule"
+DEVICE_HEAD = "library,call,scope,bytes,ctas,pes,time_us,GBps,wrong,refused"
 
 # Each adds a line to the file $CALLS.
 FAKES = {
@@ -63,6 +64,15 @@ us=30
     "build/bench/far/chorus-floor": """
 echo floor >>"$CALLS"
 printf 'what,bytes,us\\nstore_poll,4,0.9\\ncopies,2097152,4\\n'""",
+    "build/bench/device/chorus-device-far": f"""
+echo "device $* load=$CUDA_MODULE_LOADING queues=$CUDA_DEVICE_MAX_CONNECTIONS over=$CHORUS_TRANSPORT" >>"$CALLS"
+[ -z "${{FAILS-}}" ] || exit 3
+echo {DEVICE_HEAD}
+echo "chorus,barrier,block,0,1,2,7.000,0.00,${{WRONG-0}},\"""",
+    "build/bench/device/chorus-device-host": f"""
+echo "host $*" >>"$CALLS"
+echo {DEVICE_HEAD}
+[ $# -gt 0 ] || echo "host,barrier,host,0,1,2,5.000,0.00,0,\"""",
 }
 
 
@@ -127,6 +137,25 @@ def check_table(out, rows):
     assert "floor,store_poll,4,kernel,,,,,0.900," in rows, rows
 
 
+def check_device(folder):
+    """Calls inside kernels, of hosts and on streams take turns; a round that would end too late is left out."""
+    status, said, errors, called = run(folder, "--far", str(folder / "out"), CHORUS_STEPS="device")
+    assert status == 0 and "1 rows, 0 refused, 0 failed" in said[-2], (said, errors)
+    assert (folder / "out/device_far.csv").read_text().splitlines()[1].startswith("barrier,block,0,1,7.000,"), said
+    jobs = [line for line in called if line.startswith("chorusrun")]
+    assert jobs == [f"chorusrun n=2 heap={heap} nodes=2 p2p= gpus=0" for heap in ("cuda", "host", "cuda")] * 3, jobs
+    turns = [line for line in called if line.startswith(("device", "host"))]
+    assert turns == ["device  load=EAGER queues=8 over=tcp,mapped", "host ", "host --stream"] * 3, turns
+    built = [line for line in called if line.startswith("ninja")]
+    assert all("chorus-device-far" in line and "nccl" not in line for line in built), built
+    status, said, _, called = run(folder, "--far", str(folder / "out"), CHORUS_STEPS="device", CHORUS_BUDGET="-1")
+    assert status == 0 and len([line for line in called if line.startswith("device")]) == 1, called
+    for wrong in ({"FAILS": "1"}, {"WRONG": "3"}):
+        status, said, errors, called = run(folder, "--far", str(folder / "out"), CHORUS_STEPS="device", **wrong)
+        assert status == 1 and called[-1] == "mps quit", (said, errors)
+        assert "FAILS" not in wrong or len([line for line in called if line.startswith("device")]) == 1, called
+
+
 def check_interrupted(folder):
     """What runs is ended, and so is MPS."""
     job = start(folder, "--far", str(folder / "out"), STALL="1", CHORUS_STEPS="beside")
@@ -163,6 +192,7 @@ with tempfile.TemporaryDirectory() as scratch:
     assert len(forced) == 28 and all("--algo all" in line and "--ctas 1,2,4" in line for line in forced), forced
     assert {line for line in called if line.startswith("chorusrun")} == {
         f"chorusrun n={n} heap=cuda nodes=2 p2p= gpus=0" for n in (2, 4)}, called
+    check_device(here)
     check_interrupted(here)
     for refused, says in ((("--far", "2", "out"), "--far takes OUTDIR alone"), (("--fat",), 'NGPUS "--fat"')):
         status, _, errors, _ = run(here, *refused)

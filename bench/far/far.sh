@@ -106,13 +106,45 @@ measure_far_algos() {
     draft
 }
 
-measure_far() {
-    local steps=${CHORUS_STEPS:-vs,beside} rows=$out/far_rows.csv round nccl_lib
-    build 300 bench/chorus-sweep bench/nccl_sweep bench/far/chorus-floor tools/chorusrun tools/chorus-info
+# device_job HEAP PROGRAM...: two PEs of two hosts, whose rows go to the end of the file $rows.
+device_job() {
+    local heap=$1 status
+    shift
+    echo "+ CHORUS_HEAP=$heap $*" >>"$log"
+    CHORUS_HEAP=$heap timeout -k 5 45 "$build/tools/chorusrun" -n 2 --timeout 40 "$build/bench/device/$1" "${@:2}" \
+        >>"$rows" 2>>"$log" &
+    children=($!)
+    wait "${children[0]}"
+    status=$?
+    children=()
+    judge "$status" "$*"
+}
+
+# Kernels, hosts and streams take turns. No round begins if one that takes as long as the last would
+# end too late, or if a job has failed.
+measure_far_device() {
+    local rows=$out/device_far_rows.csv round began start=$SECONDS budget=${CHORUS_BUDGET:-80}
+    # A kernel that is loaded late would wait for those that run; see docs/design/far.md.
+    local -x CUDA_MODULE_LOADING=EAGER CUDA_DEVICE_MAX_CONNECTIONS=8
+    local -x CHORUS_NODES=2 CHORUS_TRANSPORT=tcp,mapped
+    echo "# run: bench/gpu/run --far, commit ${CHORUS_COMMIT:-unknown}" >"$rows"
+    for ((round = 0; round < ${CHORUS_ROUNDS:-3}; round++)); do
+        began=$SECONDS
+        device_job cuda chorus-device-far
+        device_job host chorus-device-host
+        device_job cuda chorus-device-host --stream
+        if [ "$failed" -gt 0 ] || [ $((2 * SECONDS - began - start)) -gt "$budget" ]; then
+            break
+        fi
+    done
+    python3 "$root/bench/device/far.py" "$rows" "$out/device_far.csv" || failed=$((failed + 1))
+}
+
+measure_far_colls() {
+    local rows=$out/far_rows.csv round nccl_lib
     nccl_lib=${CHORUS_NCCL_LIB:-$(python_lib nvidia.nccl libnccl.so.2)}
     export NVSHMEM_DISABLE_NVLS=1 NCCL_NVLS_ENABLE=0 NCCL_NET=Socket NCCL_SOCKET_IFNAME=lo
-    unset NCCL_MULTI_RANK_GPU_ENABLE NCCL_MAX_CTAS CHORUS_NODES CHORUS_P2P
-    start_mps
+    unset NCCL_MULTI_RANK_GPU_ENABLE NCCL_MAX_CTAS
     echo "# run: bench/gpu/run --far" >"$rows"
     for ((round = 0; round < rounds; round++)); do
         case ,$steps, in *,vs,*) measure_far_vs ;; esac
@@ -123,4 +155,19 @@ measure_far() {
         python3 "$root/bench/far/table.py" "$rows" "$out/far.csv" || failed=$((failed + 1))
         ;;
     esac
+}
+
+measure_far() {
+    local steps=${CHORUS_STEPS:-vs,beside} targets=(tools/chorusrun) has_colls=''
+    case ,$steps, in *,vs,* | *,beside,* | *,algos,*)
+        has_colls=yes
+        targets+=(bench/chorus-sweep bench/nccl_sweep bench/far/chorus-floor tools/chorus-info)
+        ;;
+    esac
+    case ,$steps, in *,device,*) targets+=(bench/device/chorus-device-far bench/device/chorus-device-host) ;; esac
+    build 300 "${targets[@]}"
+    unset CHORUS_NODES CHORUS_P2P
+    start_mps
+    case ,$steps, in *,device,*) measure_far_device ;; esac
+    [ -z "$has_colls" ] || measure_far_colls
 }
