@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Calls inside kernels leave room for 1,024 threads: a kernel without launch bounds that makes one
-of these calls has no more than 64 registers, and no stack. docs/device.md says which calls take
-more.
+of these calls has no more than 64 registers, the functions that it calls included, and no stack of
+its own. docs/device.md says which calls take more.
 
 usage: test_gpu_calls.py [all | table] NVCC INCLUDE...
 

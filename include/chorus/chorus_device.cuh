@@ -42,6 +42,7 @@
 #define CHORUS_API __host__ __device__ __attribute__((visibility("default")))
 
 #define CH_INSIDE_KERNELS 1
+#define CH_ROUTED 1 /* links to peers that are not near; a call on near PEs has none */
 #include "base/exec.h"
 
 #include "chorus/chorusx.h"
@@ -166,21 +167,21 @@ CH_FN uint32_t ch_thread_in_block(void)
 
 CH_FN struct ch_lanes ch_lanes_of_thread(void)
 {
-    const struct ch_lanes g = {0, 1};
+    const struct ch_lanes g = {0, 1, 1};
 
     return g;
 }
 
 CH_FN struct ch_lanes ch_lanes_of_warp(void)
 {
-    const struct ch_lanes g = {ch_thread_in_block() % CH_WARP_LANES, CH_WARP_LANES};
+    const struct ch_lanes g = {ch_thread_in_block() % CH_WARP_LANES, CH_WARP_LANES, 1};
 
     return g;
 }
 
 CH_FN struct ch_lanes ch_lanes_of_block(void)
 {
-    const struct ch_lanes g = {ch_thread_in_block(), blockDim.x * blockDim.y * blockDim.z};
+    const struct ch_lanes g = {ch_thread_in_block(), blockDim.x * blockDim.y * blockDim.z, 0};
 
     return g;
 }

@@ -143,8 +143,9 @@ CH_FN chorus_status ch_check_peer(const struct ch_device_team *team, const char 
 }
 
 /* All lanes. After a failure the team is unusable. */
-CH_FN chorus_status ch_check_all(const struct ch_device_team *team, const struct ch_peer *peers,
-                                 struct ch_made mine, struct ch_lanes g)
+CH_PART chorus_status ch_check_all(const struct ch_device_team *team,
+                                   const struct ch_peer *peers, struct ch_made mine,
+                                   struct ch_lanes g)
 {
     const uint64_t number = ch_check_begin(team, g);
     chorus_status st = CHORUS_OK;

@@ -35,27 +35,21 @@ CH_FN struct ch_coll ch_coll_on_device_team(const struct ch_device_team *team, v
     return c;
 }
 
-/* Messages of a chunk go in packets. */
-CH_FN int ch_is_short(const struct ch_coll *c)
+/* Do messages of so many bytes go in packets? */
+CH_FN int ch_is_short(const struct ch_device_team *team, size_t bytes)
 {
-    return ch_bytes(c) <= c->layout->chunk_bytes[CH_CELL_ll];
+    return bytes - 1 < team->short_bytes; /* not 0 bytes */
 }
 
 /* clang-format off */
-/* The algorithms of calls inside kernels: for a few chunks of packets, and for longer messages.
- * This file does not include CH_ALGO_LIST, so that its changes compile no program again. */
+/* The algorithms of calls inside kernels for a few chunks of packets. This file does not include
+ * CH_ALGO_LIST, so that its changes compile no program again. */
 #define CH_SMALL_LIST(X)                     \
     X(broadcast, ch_broadcast_push_ll)       \
     X(fcollect, ch_fcollect_push_ll)         \
     X(alltoall, ch_alltoall_push_ll)         \
     X(reduce, ch_reduce_one_shot_ll)         \
     X(reducescatter, ch_reducescatter_push_ll)
-#define CH_LARGE_LIST(X)                     \
-    X(broadcast, ch_broadcast_pull)          \
-    X(fcollect, ch_fcollect_direct)          \
-    X(alltoall, ch_alltoall_direct)          \
-    X(reduce, ch_reduce_two_shot)            \
-    X(reducescatter, ch_reducescatter_pull)
 /* clang-format on */
 
 /* The body for a collective, which is a constant of each call. */
@@ -65,12 +59,6 @@ CH_FN int ch_is_short(const struct ch_coll *c)
 CH_FN chorus_status ch_run_packets(chorus_coll coll, const struct ch_coll *c, struct ch_lanes g)
 {
     CH_SMALL_LIST(CH_RUN)
-    return CHORUS_ERR_ARG;
-}
-
-CH_FN chorus_status ch_run_plain(chorus_coll coll, const struct ch_coll *c, struct ch_lanes g)
-{
-    CH_LARGE_LIST(CH_RUN)
     return CHORUS_ERR_ARG;
 }
 
@@ -108,7 +96,6 @@ CH_FN void ch_put_back(const struct ch_device_team *team, uint64_t number, struc
     if (g.lane == 0)
         ch_bits_store((unsigned long long *)&team->dup->exchanges[CH_CELL_ll],
                       (unsigned long long)number);
-    ch_check_release(team, g);
 }
 
 /* Between two barriers of its lanes: what they wrote before is there for the body, and what it
@@ -118,9 +105,12 @@ CH_FN int ch_call_in_packets(chorus_coll coll, const struct ch_device_team *team
 {
     const struct ch_ticket ticket = ch_take(team->dup, g);
     uint64_t numbers[CH_CELL_COUNT] = {0};
+    uint32_t late_pe = team->me;
     int is_known = 0;
     chorus_status st;
 
+    c.policy = ch_wait_policy_here();
+    c.late_peer = &late_pe;
     numbers[CH_CELL_ll] = ticket.number;
     c.broken = ticket.failed;
     /* Its address in one form: beside the generic address, that in global memory has registers
@@ -135,80 +125,12 @@ CH_FN int ch_call_in_packets(chorus_coll coll, const struct ch_device_team *team
     if (st == CHORUS_OK)
         ch_put_back(team, numbers[CH_CELL_ll], g);
     else
-        ch_fail_call(team, st, *c.late_peer, g);
+        ch_fail_call(team, st, late_pe, g);
     ch_lanes_sync(g); /* the next call may be any lane's */
     return st;
 }
 
-CH_FN int ch_call_plain(chorus_coll coll, const struct ch_device_team *team, struct ch_coll c,
-                        struct ch_lanes g)
-{
-    const struct ch_ticket ticket = ch_take(team->dup, g);
-    uint64_t number;
-    chorus_status st;
-
-    ch_lanes_sync(g);
-    if (g.lane < c.n) ch_publish();
-    number = ch_lanes_broadcast(g, ch_ticket_number(ticket));
-    if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
-    st = ch_run_plain(coll, &c, g);
-    ch_lanes_sync(g); /* all lanes have done what was left to do */
-    if (st != CHORUS_OK) {
-        ch_fail_call(team, st, *c.late_peer, g);
-        return st;
-    }
-    /* The epoch is there for the block that takes the team next. */
-    if (g.lane == 0) asm volatile("fence.acq_rel.gpu;" ::: "memory");
-    ch_put_back(team, number, g);
-    ch_lanes_sync(g); /* the next call may be any lane's */
-    return CHORUS_OK;
-}
-
-CH_FN int ch_run_call(chorus_coll coll, const struct ch_device_team *team, struct ch_coll *c,
-                      struct ch_lanes g)
-{
-    uint32_t late_pe = team->me;
-
-    c->policy = ch_wait_policy_here();
-    c->late_peer = &late_pe;
-    if (ch_is_short(c)) return ch_call_in_packets(coll, team, *c, g);
-    /* Nothing is computed for both before it is known which is needed. */
-    c->src = (const char *)(uintptr_t)ch_opaque_after_loads((uintptr_t)c->src);
-    c->dst = (char *)(uintptr_t)ch_opaque_after_loads((uintptr_t)c->dst);
-    return ch_call_plain(coll, team, *c, ch_lanes_opaque(g));
-}
-
-/* One lane: store this PE's `word` on a PE of a team whose PEs are not all near. */
-CH_FN void ch_signal_away(const struct ch_device_team *team, const struct ch_coll *c,
-                          uint32_t pe, uint32_t word, uint64_t value)
-{
-    const uint32_t world = team->worlds[pe];
-    const struct ch_there there = {
-        world, (uint64_t)((char *)ch_word_at(c, pe, word, c->me) + team->remotes[pe].sync)};
-
-    if ((ch_state.away >> world & 1) == 0)
-        ch_word_store(ch_word_at(c, pe, word, c->me), value, CH_ENTRY);
-    else
-        ch_report_far(ch_far_signal(ch_far_here(), there, value, 0), (int)world,
-                      ch_lanes_of_thread());
-}
-
-/* As ch_barrier_push, for such a team: what the PE has posted is complete before it signals. */
-CH_FN chorus_status ch_barrier_away(const struct ch_device_team *team, const struct ch_coll *c,
-                                    struct ch_lanes g)
-{
-    const uint64_t exchange = ch_last_exchange(c, CH_CELL_ll, g) + 1;
-    chorus_status st;
-
-    if (g.lane == 0) ch_quiet_far();
-    st = ch_lanes_agree_on_exchange(
-        c, ch_may_exchange(CH_CELL_ll, exchange - 1, ch_failure_mark(c)), g);
-    if (st != CHORUS_OK) return st;
-    for (uint32_t k = 1 + g.lane; k < c->n; k += g.width)
-        ch_signal_away(team, c, ch_pe_after(c, k), CH_WORD_MET, exchange);
-    ch_set_last_exchange(c, CH_CELL_ll, exchange, g);
-    return ch_await_all(c, CH_WORD_MET, exchange, g);
-}
+#include "chorus/device_long.cuh"
 
 /* The barrier of at most a warp's lanes, which know the number, after their fence. */
 CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t number,
@@ -221,16 +143,19 @@ CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t n
     chorus_status st;
 
     if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
+    if (team->remotes != 0) return ch_barrier_long(team, number, g);
     numbers[CH_CELL_ll] = number;
     c.policy = ch_wait_policy_here();
     c.late_peer = &late_pe;
     c.exchanges = numbers;
     c.is_known = &is_known;
-    st = team->remotes != 0 ? ch_barrier_away(team, &c, g) : ch_barrier_push(&c, g);
-    if (st == CHORUS_OK)
+    st = ch_barrier_push(&c, g);
+    if (st == CHORUS_OK) {
         ch_put_back(team, numbers[CH_CELL_ll], g);
-    else
+        ch_check_release(team, g);
+    } else {
         ch_fail_call(team, st, late_pe, g);
+    }
     return st;
 }
 
@@ -240,8 +165,8 @@ CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t n
 CH_FN int ch_sync_block(const struct ch_device_team *team, struct ch_lanes g)
 {
     __shared__ uint64_t number;
-    const struct ch_lanes first = {g.lane, CH_WARP_LANES},
-                          second = {g.lane - CH_WARP_LANES, g.width};
+    const struct ch_lanes first = {g.lane, CH_WARP_LANES, 1},
+                          second = {g.lane - CH_WARP_LANES, g.width, 1};
     chorus_status st = CHORUS_OK;
 
     ch_lanes_sync(g); /* what any lane wrote is before the fence */
@@ -263,7 +188,7 @@ CH_FN int ch_sync_team(chorus_team_t handle, struct ch_lanes g)
     c = ch_coll_on_device_team(team, 0, 0, 0, 1);
     st = ch_check_call(CHORUS_COLL_barrier, team, &c, 0, 0, 0, g);
     if (st != CHORUS_OK) return st;
-    if (CH_IS_BLOCK(g)) return ch_sync_block(team, g);
+    if (CH_IS_BLOCK(g) && g.width > CH_WARP_LANES) return ch_sync_block(team, g);
     ticket = ch_take(team->dup, g);
     ch_lanes_sync(g); /* what any lane wrote is before the fence */
     ch_publish();
@@ -280,41 +205,38 @@ CH_FN void ch_report_code(int code, struct ch_lanes g)
         ch_report_late(0, (chorus_status)code, ch_state.world.me);
 }
 
-CH_FN int ch_move_call(chorus_coll coll, chorus_team_t handle, void *dest, const void *source,
-                       size_t count, size_t elem_bytes, uint32_t type, int root,
-                       struct ch_lanes g)
+template <chorus_coll COLL>
+CH_FN int ch_move_call(chorus_team_t handle, void *dest, const void *source, size_t count,
+                       size_t elem_bytes, uint32_t type, int root, struct ch_lanes g)
 {
     const struct ch_device_team *team = ch_team_of(handle);
-    chorus_status st;
+    const size_t bytes = count * elem_bytes;
     struct ch_coll c;
 
     if (team == 0 || root < 0 || (uint32_t)root >= team->n) return CHORUS_ERR_ARG;
-    if (team->remotes != 0) return CHORUS_ERR_UNSUPPORTED;
-    c = ch_coll_on_device_team(team, dest, source, count * elem_bytes, 1);
+    if (!ch_is_short(team, bytes))
+        return ch_call_long<COLL, CHORUS_TYPE_u8, CHORUS_OP_sum, 1>(
+            team, dest, source, bytes, (uint32_t)root, type, elem_bytes, g);
+    c = ch_coll_on_device_team(team, dest, source, bytes, 1);
     c.root = (uint32_t)root;
-    st = ch_check_call(coll, team, &c, type, 0, count, g);
-    if (st == CHORUS_OK && count == 0) ch_check_release(team, g);
-    if (st != CHORUS_OK || count == 0) return st;
-    return ch_run_call(coll, team, &c, g);
+    return ch_call_in_packets(COLL, team, c, g);
 }
 
-CH_FN int ch_combine_call(chorus_coll coll, chorus_team_t handle, void *dest,
-                          const void *source, size_t count, size_t elem_bytes, uint32_t type,
-                          uint32_t op, struct ch_lanes g)
+template <chorus_coll COLL, uint32_t TYPE, uint32_t OP, size_t BYTES>
+CH_FN int ch_combine_call(chorus_team_t handle, void *dest, const void *source, size_t count,
+                          struct ch_lanes g)
 {
     const struct ch_device_team *team = ch_team_of(handle);
-    chorus_status st;
     struct ch_coll c;
 
     if (team == 0) return CHORUS_ERR_ARG;
-    if (team->remotes != 0) return CHORUS_ERR_UNSUPPORTED;
-    c = ch_coll_on_device_team(team, dest, source, count, elem_bytes);
-    c.type = type;
-    c.op = op;
-    st = ch_check_call(coll, team, &c, type, op, count, g);
-    if (st == CHORUS_OK && count == 0) ch_check_release(team, g);
-    if (st != CHORUS_OK || count == 0) return st;
-    return ch_run_call(coll, team, &c, g);
+    if (!ch_is_short(team, count * BYTES))
+        return ch_call_long<COLL, TYPE, OP, BYTES>(team, dest, source, count, 0, TYPE, BYTES,
+                                                   g);
+    c = ch_coll_on_device_team(team, dest, source, count, BYTES);
+    c.type = TYPE;
+    c.op = OP;
+    return ch_call_in_packets(COLL, team, c, g);
 }
 
 /* --- barriers --------------------------------------------------------------------------- */
@@ -411,8 +333,7 @@ CHORUS_BOTH void chorus_sync_all(void)
  * Ordering:   dest is complete and source may be reused on return, for all threads that
  *             called; what any of them wrote to source before is sent. Implies no barrier.
  * Result:     a copy, bit for bit.
- * Errors:     as of chorusx_barrier_block; ERR_ARG for a bad root, too, ERR_UNSUPPORTED on a
- *             team whose GPUs cannot all access each other's memory. Nothing is done then,
+ * Errors:     as of chorusx_barrier_block; ERR_ARG for a bad root, too. Nothing is done then,
  *             nor after ERR_STATE; after others dest is undefined.
  * Source:     NVSHMEM, nvshmemx_T_broadcast_block and related calls.
  * Since:      0.1
@@ -421,39 +342,39 @@ CHORUS_BOTH void chorus_sync_all(void)
     KIND int PREFIX##_broadcastmem##TAIL(chorus_team_t team, void *dest, const void *source, \
                                          size_t bytes, int root)                             \
     {                                                                                        \
-        return ch_move_call(CHORUS_COLL_broadcast, team, dest, source, bytes, 1,             \
-                            CHORUS_TYPE_u8, root, LANES());                                  \
+        return ch_move_call<CHORUS_COLL_broadcast>(team, dest, source, bytes, 1,             \
+                                                   CHORUS_TYPE_u8, root, LANES());           \
     }                                                                                        \
     KIND int PREFIX##_fcollectmem##TAIL(chorus_team_t team, void *dest, const void *source,  \
                                         size_t bytes)                                        \
     {                                                                                        \
-        return ch_move_call(CHORUS_COLL_fcollect, team, dest, source, bytes, 1,              \
-                            CHORUS_TYPE_u8, 0, LANES());                                     \
+        return ch_move_call<CHORUS_COLL_fcollect>(team, dest, source, bytes, 1,              \
+                                                  CHORUS_TYPE_u8, 0, LANES());               \
     }                                                                                        \
     KIND int PREFIX##_alltoallmem##TAIL(chorus_team_t team, void *dest, const void *source,  \
                                         size_t bytes)                                        \
     {                                                                                        \
-        return ch_move_call(CHORUS_COLL_alltoall, team, dest, source, bytes, 1,              \
-                            CHORUS_TYPE_u8, 0, LANES());                                     \
+        return ch_move_call<CHORUS_COLL_alltoall>(team, dest, source, bytes, 1,              \
+                                                  CHORUS_TYPE_u8, 0, LANES());               \
     }
 #define CHORUS_DEFINE_MOVES(KIND, PREFIX, NAME, T, TYPE, TAIL, LANES)                          \
     KIND int PREFIX##_##NAME##_broadcast##TAIL(chorus_team_t team, T *dest, const T *source,   \
                                                size_t nelems, int root)                        \
     {                                                                                          \
-        return ch_move_call(CHORUS_COLL_broadcast, team, dest, source, nelems, sizeof(T),      \
-                            TYPE, root, LANES());                                              \
+        return ch_move_call<CHORUS_COLL_broadcast>(team, dest, source, nelems, sizeof(T),      \
+                                                   TYPE, root, LANES());                       \
     }                                                                                          \
     KIND int PREFIX##_##NAME##_fcollect##TAIL(chorus_team_t team, T *dest, const T *source,    \
                                               size_t nelems)                                   \
     {                                                                                          \
-        return ch_move_call(CHORUS_COLL_fcollect, team, dest, source, nelems, sizeof(T), TYPE, \
-                            0, LANES());                                                       \
+        return ch_move_call<CHORUS_COLL_fcollect>(team, dest, source, nelems, sizeof(T), TYPE, \
+                                                  0, LANES());                                 \
     }                                                                                          \
     KIND int PREFIX##_##NAME##_alltoall##TAIL(chorus_team_t team, T *dest, const T *source,    \
                                               size_t nelems)                                   \
     {                                                                                          \
-        return ch_move_call(CHORUS_COLL_alltoall, team, dest, source, nelems, sizeof(T), TYPE, \
-                            0, LANES());                                                       \
+        return ch_move_call<CHORUS_COLL_alltoall>(team, dest, source, nelems, sizeof(T), TYPE, \
+                                                  0, LANES());                                 \
     }
 
 CHORUS_DEFINE_MOVES_MEM(CHORUS_DEVICE, chorusx, _warp, ch_lanes_of_warp)
@@ -493,24 +414,26 @@ CHORUS_DEVICE_TYPES(CHORUS_DEFINE_TYPED)
  * Ordering:   as of chorusx_T_broadcast_block.
  * Result:     the same bits on every PE, combined in PE order; 16-bit floats are combined in
  *             float and rounded once. As of the blocking call, if that does so too; but a
- *             file compiled with -ftz=true (--use_fast_math) combines denormal floats as 0.
- * Errors:     as of chorusx_barrier_block; ERR_UNSUPPORTED on a team whose GPUs cannot all
- *             access each other's memory. After that, ERR_ARG and ERR_STATE nothing is done,
- * after others dest is undefined. Source:     NVSHMEM, nvshmemx_T_OP_reduce_block and related
- * calls; reducescatter likewise. Since:      0.1
+ *             file compiled with -ftz=true (--use_fast_math) combines denormal floats as 0. On a
+ *             team of several groups of near PEs the elements of a group are combined, and
+ *             rounded, before those of others.
+ * Errors:     as of chorusx_barrier_block. After ERR_ARG and ERR_STATE nothing is done, after
+ *             others dest is undefined.
+ * Source:     NVSHMEM, nvshmemx_T_OP_reduce_block and related calls; reducescatter likewise.
+ * Since:      0.1
  */
 #define CHORUS_DEFINE_COMBINES(KIND, PREFIX, NAME, T, TYPE, OP, TAIL, LANES)                  \
     KIND int PREFIX##_##NAME##OP##_reduce##TAIL(chorus_team_t team, T *dest, const T *source, \
                                                 size_t nreduce)                               \
     {                                                                                         \
-        return ch_combine_call(CHORUS_COLL_reduce, team, dest, source, nreduce, sizeof(T),    \
-                               TYPE, CHORUS_OP##OP, LANES());                                 \
+        return ch_combine_call<CHORUS_COLL_reduce, TYPE, CHORUS_OP##OP, sizeof(T)>(           \
+            team, dest, source, nreduce, LANES());                                            \
     }                                                                                         \
     KIND int PREFIX##_##NAME##OP##_reducescatter##TAIL(chorus_team_t team, T *dest,           \
                                                        const T *source, size_t nreduce)       \
     {                                                                                         \
-        return ch_combine_call(CHORUS_COLL_reducescatter, team, dest, source, nreduce,        \
-                               sizeof(T), TYPE, CHORUS_OP##OP, LANES());                      \
+        return ch_combine_call<CHORUS_COLL_reducescatter, TYPE, CHORUS_OP##OP, sizeof(T)>(    \
+            team, dest, source, nreduce, LANES());                                            \
     }
 /* Those of an operator and a type; CHORUS_DEFINE_COMBINE is one scope's or more. */
 #define CHORUS_DEFINE_OP(OP, NAMES) NAMES(CHORUS_DEFINE_COMBINE, OP)

@@ -27,6 +27,14 @@
 #define CH_FN static __device__ __forceinline__
 #endif
 
+/* Functions that calls on near PEs do not use: in kernels of programs they are not inlined, so
+ * that they take no registers there, and are compiled once. */
+#if CH_INSIDE_KERNELS
+#define CH_PART static __device__ __noinline__ __attribute__((unused))
+#else
+#define CH_PART CH_FN
+#endif
+
 /* For coll.h: kernels load and store every peer's memory, except those of teams whose PEs are
  * not all near, which are compiled with CH_ROUTED and base/route.h. */
 #ifndef CH_ROUTED
@@ -132,12 +140,13 @@ struct ch_link;
 #define CH_PLAIN_BYTES SIZE_MAX
 
 #if CH_ROUTED
-CH_FN void ch_link_post(struct ch_link *link, void *there, const void *src, size_t bytes);
-CH_FN void ch_link_post_word(struct ch_link *link, uint64_t *there, uint64_t value,
-                             enum ch_sense sense);
-CH_FN void ch_link_post_signal(struct ch_link *link, void *there, const void *src, size_t bytes,
-                               uint64_t *word, uint64_t value, enum ch_sense sense);
-CH_FN chorus_status ch_link_flush(struct ch_link *link);
+CH_PART void ch_link_post(struct ch_link *link, void *there, const void *src, size_t bytes);
+CH_PART void ch_link_post_word(struct ch_link *link, uint64_t *there, uint64_t value,
+                               enum ch_sense sense);
+CH_PART void ch_link_post_signal(struct ch_link *link, void *there, const void *src,
+                                 size_t bytes, uint64_t *word, uint64_t value,
+                                 enum ch_sense sense);
+CH_PART chorus_status ch_link_flush(struct ch_link *link);
 #else
 /* All peers are mapped, so these are never called. */
 CH_FN void ch_link_post(struct ch_link *link, void *there, const void *src, size_t bytes)
@@ -183,14 +192,14 @@ CH_FN void ch_notify(const struct ch_wait_policy *mine, struct ch_door *theirs)
 
 #define CH_WARP_LANES 32u
 
-/* Kernels that the host launches have more lanes than a warp. */
-#define CH_IS_BLOCK(g) (!CH_INSIDE_KERNELS || (g).width > CH_WARP_LANES)
+/* The lanes of kernels that the host launches are blocks. */
+#if CH_INSIDE_KERNELS
+#define CH_IS_BLOCK(g) ((g).is_few == 0)
+#else
+#define CH_IS_BLOCK(g) 1
+#endif
 
-/* Returns the mask of g's lanes, which are the first of a warp. */
-CH_FN uint32_t ch_warp_mask(struct ch_lanes g)
-{
-    return g.width == CH_WARP_LANES ? ~0u : (1u << g.width) - 1;
-}
+#define CH_WARP_MASK ~0u
 
 CH_FN void ch_prefetch_write(const void *memory, size_t bytes)
 {
@@ -202,14 +211,14 @@ CH_FN void ch_lanes_sync(struct ch_lanes g)
     if (CH_IS_BLOCK(g))
         __syncthreads();
     else if (g.width > 1)
-        __syncwarp(ch_warp_mask(g));
+        __syncwarp(CH_WARP_MASK);
 }
 
 CH_FN int ch_lanes_any(struct ch_lanes g, int flag)
 {
     if (CH_IS_BLOCK(g)) return __syncthreads_or(flag);
     ch_lanes_sync(g); /* a vote of a warp does not order memory */
-    return g.width > 1 ? __any_sync(ch_warp_mask(g), flag) : flag;
+    return g.width > 1 ? __any_sync(CH_WARP_MASK, flag) : flag;
 }
 
 /* Not a primitive: broadcasts the value of lane 0 to all lanes; also synchronises them. */
@@ -218,7 +227,7 @@ CH_FN uint64_t ch_lanes_broadcast(struct ch_lanes g, uint64_t x)
     __shared__ uint64_t shared;
 
     if (!CH_IS_BLOCK(g)) {
-        if (g.width > 1) x = __shfl_sync(ch_warp_mask(g), x, 0);
+        if (g.width > 1) x = __shfl_sync(CH_WARP_MASK, x, 0);
         ch_lanes_sync(g); /* a shuffle does not order memory */
         return x;
     }

@@ -18,6 +18,10 @@
 struct ch_lanes {
     uint32_t lane;  /* number of this lane, 0 <= lane < width */
     uint32_t width; /* number of lanes that execute the function together */
+#if CH_INSIDE_KERNELS
+    uint32_t is_few; /* 0: all threads of a block, however many; 1: a warp's, or one. A constant
+                        of each call */
+#endif
 };
 
 /*

@@ -38,14 +38,14 @@ CH_FN uint64_t ch_route_head(const struct ch_route *route, enum ch_ring_op op)
 }
 
 /* Post; a failure breaks the ring, so that the flush or the waits of the call fail. */
-CH_FN void ch_route_post(const struct ch_route *route, const struct ch_ring_request *request)
+CH_PART void ch_route_post(const struct ch_route *route, const struct ch_ring_request *request)
 {
     const struct ch_wait_policy policy = ch_route_policy(route);
 
     (void)ch_ring_post(&route->ring, &policy, request);
 }
 
-CH_FN void ch_link_post(struct ch_link *link, void *there, const void *src, size_t bytes)
+CH_PART void ch_link_post(struct ch_link *link, void *there, const void *src, size_t bytes)
 {
     const struct ch_route *route = ch_route_of(link);
     const struct ch_ring_request request = {
@@ -55,8 +55,8 @@ CH_FN void ch_link_post(struct ch_link *link, void *there, const void *src, size
 }
 
 /* A word may announce what this PE has stored to other peers, which are mapped. */
-CH_FN void ch_link_post_word(struct ch_link *link, uint64_t *there, uint64_t value,
-                             enum ch_sense sense)
+CH_PART void ch_link_post_word(struct ch_link *link, uint64_t *there, uint64_t value,
+                               enum ch_sense sense)
 {
     const struct ch_route *route = ch_route_of(link);
     const struct ch_ring_request request = {
@@ -76,8 +76,9 @@ CH_FN void ch_route_set_inline(struct ch_ring_request *request, const void *src,
     request->bytes = bytes > 8 ? ch_ring_load_word(at + 8, bytes - 8) : 0;
 }
 
-CH_FN void ch_link_post_signal(struct ch_link *link, void *there, const void *src, size_t bytes,
-                               uint64_t *word, uint64_t value, enum ch_sense sense)
+CH_PART void ch_link_post_signal(struct ch_link *link, void *there, const void *src,
+                                 size_t bytes, uint64_t *word, uint64_t value,
+                                 enum ch_sense sense)
 {
     const struct ch_route *route = ch_route_of(link);
     struct ch_ring_request request = {ch_route_head(route, CH_RING_PUT_SIGNAL),
@@ -92,16 +93,17 @@ CH_FN void ch_link_post_signal(struct ch_link *link, void *there, const void *sr
     ch_route_post(route, &request);
 }
 
-/* Post a FLUSH or QUIET with this head, and wait for it. */
-CH_FN chorus_status ch_route_await(const struct ch_route *route, uint64_t head)
+/* Post a FLUSH or QUIET with this head, and wait for it. Calls inside kernels are those of CTA
+ * 0. */
+CH_PART chorus_status ch_route_await(const struct ch_route *route, uint64_t head)
 {
     const struct ch_wait_policy policy = ch_route_policy(route);
-    uint64_t *const word = &route->done[blockIdx.x];
+    uint64_t *const word = &route->done[CH_INSIDE_KERNELS ? 0 : blockIdx.x];
 
     return ch_ring_flush(&route->ring, &policy, head, word, ch_word_load(word) + 1);
 }
 
-CH_FN chorus_status ch_link_flush(struct ch_link *link)
+CH_PART chorus_status ch_link_flush(struct ch_link *link)
 {
     const struct ch_route *route = ch_route_of(link);
 
@@ -109,7 +111,7 @@ CH_FN chorus_status ch_link_flush(struct ch_link *link)
 }
 
 /* Wait until all that the CTA has posted to any peer has taken effect. */
-CH_FN chorus_status ch_route_quiet(const struct ch_link *link)
+CH_PART chorus_status ch_route_quiet(const struct ch_link *link)
 {
     return ch_route_await(ch_route_of(link),
                           ch_request_head(CH_RING_QUIET, CH_RING_ALL_PES, 0) |

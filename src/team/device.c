@@ -110,17 +110,24 @@ static void add_far_peers(struct ch_teams *teams)
 static struct ch_device_team record_of(const struct ch_team *team, ch_team_handle handle,
                                        char *at)
 {
+    const struct ch_sync_layout layout = layout_of(team, at);
+    const bool is_checked = team->check_bytes != 0 && !team->is_in_pool,
+               is_mapped = team->remotes == NULL || team->is_beside;
+
     return (struct ch_device_team){
         .me = team->me,
         .n = team->n,
         .handle = handle,
-        .is_checked = team->check_bytes != 0 && !team->is_in_pool,
+        .is_checked = is_checked,
         .id = team->id,
         .remotes = team->routes != NULL ? team->routes->remotes : NULL,
+        .levels = team->routes != NULL ? team->routes->levels : NULL,
+        .is_beside = team->is_beside,
         .peers = peers_of(at),
         .worlds = (const uint32_t *)(const void *)(peers_of(at) + team->n),
         .dup = team->states,
-        .layout = layout_of(team, at),
+        .short_bytes = is_mapped && !is_checked ? layout.chunk_bytes[CH_CELL_ll] : 0,
+        .layout = layout,
     };
 }
 

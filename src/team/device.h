@@ -51,10 +51,14 @@ struct ch_device_team {
     uint32_t is_checked; /* 1: calls inside kernels are compared (CHORUS_CHECK) */
     uint64_t id;
     const struct ch_remote *remotes; /* [n]; null: all PEs are near */
+    const struct ch_levels *levels;  /* null: no child teams */
+    uint64_t is_beside;              /* 1: they are near, or beside each other */
     const struct ch_peer *peers;     /* [n], behind this */
     const uint32_t *worlds;          /* [n], behind them: numbers in the job */
-    struct ch_dup *dup;              /* duplicate 0's, which calls inside kernels use */
-    struct ch_sync_layout layout;    /* the same for longer messages of packets */
+    size_t short_bytes; /* collectives of up to these, of each message, go in packets; 0: none,
+                           as PEs are neither near nor beside, or calls are compared */
+    struct ch_dup *dup; /* duplicate 0's, which calls inside kernels use */
+    struct ch_sync_layout layout; /* the same for longer messages of packets */
 };
 
 /* No padding: copies are compared as bytes. The shift of a peer that is not near is that to its

@@ -12,12 +12,6 @@ extern "C" {
 
 enum { THREADS = 96, THREADS_MAX = 256, SLOTS = 16, WORDS = 64, ROUNDS = 8 };
 
-/* Are some PEs not near? Kernels then make no collectives but barriers. */
-static inline bool has_far(void)
-{
-    return getenv("CHORUS_NODES") != NULL || getenv("CHORUS_P2P") != NULL;
-}
-
 /* What does not hold inside a kernel, counted at *bad. */
 #define HOLDS(condition)                           \
     do {                                           \
@@ -59,7 +53,6 @@ static inline void expect_none(int *bad)
 
 /* Bodies in test_gpu_device_coll.cu, a module of its own with a state of its own. */
 void barriers_publish(void);
-void collectives_away_are_refused(void);
 void collectives_move_and_combine(void);
 void forms_differ_among_pes(void);
 void scopes_follow_at_once(void);

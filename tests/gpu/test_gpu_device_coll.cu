@@ -155,22 +155,6 @@ static void try_collectives(chorus_team_t team, unsigned threads)
     expect_none(bad);
 }
 
-__global__ void __launch_bounds__(THREADS_MAX, 1) reduce_away(int *at, int *bad)
-{
-    HOLDS(chorusx_int_sum_reduce_block(CHORUS_TEAM_WORLD, at, at, 1) == CHORUS_ERR_UNSUPPORTED);
-    HOLDS(chorusx_int_broadcast_block(CHORUS_TEAM_WORLD, at, at, 1, 0) ==
-          CHORUS_ERR_UNSUPPORTED);
-}
-
-void collectives_away_are_refused(void)
-{
-    int *bad = make<int>(1), *at = make<int>(1);
-
-    if (gpu_n() > 1) run(reduce_away, THREADS, at, bad);
-    chorus_free(at);
-    expect_none(bad);
-}
-
 void collectives_move_and_combine(void)
 {
     int *bad;

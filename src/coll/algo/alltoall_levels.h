@@ -46,8 +46,8 @@ struct ch_way {
 };
 
 /* The PEs of block i of those that host `from` has for host `to`. */
-CH_FN struct ch_way ch_bundle_block_pes(const struct ch_coll *c, uint32_t from, uint32_t to,
-                                        uint64_t i)
+CH_PART struct ch_way ch_bundle_block_pes(const struct ch_coll *c, uint32_t from, uint32_t to,
+                                          uint64_t i)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
     const uint64_t each = ch_node_pes(nodes, to);
@@ -60,35 +60,35 @@ CH_FN struct ch_way ch_bundle_block_pes(const struct ch_coll *c, uint32_t from, 
 
 /* Copy the `count` blocks from `first` on that this host has for host `to` to `memory`, where
  * they follow each other. */
-CH_FN void ch_bundle_pack(const struct ch_coll *c, const struct ch_bundle *b, uint32_t to,
-                          uint64_t first, uint64_t count, char *memory, struct ch_lanes g)
+CH_PART void ch_bundle_pack(const struct ch_coll *c, const struct ch_bundle *b, uint32_t to,
+                            uint64_t first, uint64_t count, char *memory, struct ch_lanes g)
 {
     for (uint64_t i = 0; i < count; i++) {
         const struct ch_way way = ch_bundle_block_pes(c, b->node, to, first + i);
         const char *block = c->src + way.to * c->stride;
 
-        ch_copy(memory + i * b->bytes, ch_peer_address(c, way.from, block) + b->at, b->bytes,
-                g);
+        ch_copy_apart(memory + i * b->bytes, ch_peer_address(c, way.from, block) + b->at,
+                      b->bytes, g);
     }
 }
 
 /* Copy the `count` blocks from `first` on that host `from` has for this host from `memory` into
  * the dest of the PEs they are for. */
-CH_FN void ch_bundle_unpack(const struct ch_coll *c, const struct ch_bundle *b, uint32_t from,
-                            uint64_t first, uint64_t count, const char *memory,
-                            struct ch_lanes g)
+CH_PART void ch_bundle_unpack(const struct ch_coll *c, const struct ch_bundle *b, uint32_t from,
+                              uint64_t first, uint64_t count, const char *memory,
+                              struct ch_lanes g)
 {
     for (uint64_t i = 0; i < count; i++) {
         const struct ch_way way = ch_bundle_block_pes(c, from, b->node, first + i);
         char *block = c->dst + way.from * c->stride + b->at;
 
-        ch_copy(ch_peer_address(c, way.to, block), memory + i * b->bytes, b->bytes, g);
+        ch_copy_apart(ch_peer_address(c, way.to, block), memory + i * b->bytes, b->bytes, g);
     }
 }
 
 /* Send message `round` to another host, if there is such a message. */
-CH_FN chorus_status ch_bundle_send(const struct ch_coll *c, const struct ch_bundle *b,
-                                   uint32_t to, uint64_t round, struct ch_lanes g)
+CH_PART chorus_status ch_bundle_send(const struct ch_coll *c, const struct ch_bundle *b,
+                                     uint32_t to, uint64_t round, struct ch_lanes g)
 {
     const uint64_t blocks = ch_bundle_blocks(c, b->node, to), first = round * b->per;
     const uint32_t peer = ch_gateway(&c->levels->nodes, to, b->node);
@@ -106,8 +106,8 @@ CH_FN chorus_status ch_bundle_send(const struct ch_coll *c, const struct ch_bund
 }
 
 /* Receive message `round` from another host, if there is such a message. */
-CH_FN chorus_status ch_bundle_recv(const struct ch_coll *c, const struct ch_bundle *b,
-                                   uint32_t from, uint64_t round, struct ch_lanes g)
+CH_PART chorus_status ch_bundle_recv(const struct ch_coll *c, const struct ch_bundle *b,
+                                     uint32_t from, uint64_t round, struct ch_lanes g)
 {
     const uint64_t blocks = ch_bundle_blocks(c, from, b->node), first = round * b->per,
                    count = first < blocks ? ch_min(b->per, blocks - first) : 0;
@@ -122,8 +122,8 @@ CH_FN chorus_status ch_bundle_recv(const struct ch_coll *c, const struct ch_bund
 }
 
 /* Exchange one part of all blocks with the hosts to which this PE is the gateway. */
-CH_FN chorus_status ch_bundle_exchange_part(const struct ch_coll *c, const struct ch_bundle *b,
-                                            struct ch_lanes g)
+CH_PART chorus_status ch_bundle_exchange_part(const struct ch_coll *c,
+                                              const struct ch_bundle *b, struct ch_lanes g)
 {
     const struct ch_child *node = &c->levels->node;
     const uint32_t count = c->levels->nodes.count;
@@ -176,12 +176,14 @@ CH_FN chorus_status ch_bundle_all(const struct ch_coll *c, struct ch_lanes g)
  *   source   of this library; a gateway packs the blocks that it finds in the sources of its
  *            host's PEs
  */
-CH_FN chorus_status ch_alltoall_hierarchical(const struct ch_coll *c, struct ch_lanes g)
+CH_PART chorus_status ch_alltoall_hierarchical(const struct ch_coll *c, struct ch_lanes g)
 {
-    const struct ch_coll node = ch_coll_on_node(c);
-    const uint64_t epoch = ch_next_epoch(&node, g);
+    struct ch_coll node;
+    uint64_t epoch;
     chorus_status st;
 
+    ch_coll_init_node(&node, c);
+    epoch = ch_next_epoch(&node, g);
     /* source may be read, dest written */
     st = ch_signal_and_await(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     if (st == CHORUS_OK) st = ch_bundle_all(c, g);
@@ -234,8 +236,8 @@ CH_FN chorus_status ch_mail_send(const struct ch_coll *c, const struct ch_mail *
     st = ch_pack_begin(c, to, blocks * mail->bytes, &m, g);
     if (st != CHORUS_OK) return st;
     for (uint64_t i = 0; i < blocks; i++)
-        ch_copy(m.memory + i * mail->bytes,
-                ch_peer_address(c, node->pes[mail->first + i], block), mail->bytes, g);
+        ch_copy_apart(m.memory + i * mail->bytes,
+                      ch_peer_address(c, node->pes[mail->first + i], block), mail->bytes, g);
     ch_pack_end(c, to, blocks * mail->bytes, &m, g);
     return CHORUS_OK;
 }
@@ -270,9 +272,10 @@ CH_FN chorus_status ch_mail_recv(const struct ch_coll *c, const struct ch_mail *
     st = ch_await_messages(c, CH_CELL_simple, from, blocks * mail->bytes, g);
     if (st != CHORUS_OK) return st;
     for (uint64_t i = 0; i < blocks; i++)
-        ch_copy(c->dst + ch_node_pe(nodes, node, (uint32_t)(mail->first + i)) * c->stride +
-                    mail->at,
-                c->slots[0].memory + i * mail->bytes, mail->bytes, g);
+        ch_copy_apart(c->dst +
+                          ch_node_pe(nodes, node, (uint32_t)(mail->first + i)) * c->stride +
+                          mail->at,
+                      c->slots[0].memory + i * mail->bytes, mail->bytes, g);
     return ch_release_slots(c, CH_CELL_simple, from, st, g);
 }
 
@@ -291,12 +294,14 @@ CH_FN chorus_status ch_mail_recv_all(const struct ch_coll *c, const struct ch_ma
 /* alltoall over rails, as described above: message by message. */
 CH_FN chorus_status ch_alltoall_rails(const struct ch_coll *c, struct ch_lanes g)
 {
-    const struct ch_coll node = ch_coll_on_node(c);
-    const uint64_t epoch = ch_next_epoch(&node, g);
     const size_t bytes = ch_bytes(c);
+    struct ch_coll node;
+    uint64_t epoch;
     chorus_status st;
     struct ch_mail mail;
 
+    ch_coll_init_node(&node, c);
+    epoch = ch_next_epoch(&node, g);
     mail.per = ch_bundle_per(bytes, c->layout->chunk_bytes[CH_CELL_simple]);
     /* source may be read, dest written */
     st = ch_signal_and_await(&node, CH_WORD_READY, epoch, CH_ENTRY, g);

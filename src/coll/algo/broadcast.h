@@ -103,7 +103,7 @@ CH_FN chorus_status ch_tree_forward(const struct ch_coll *c, enum ch_cell kind,
         st = ch_tree_send(c, kind, position, from + at, part, g);
         if (st != CHORUS_OK) return st;
     }
-    if (c->me == c->root && c->dst != c->src) ch_copy(c->dst, c->src, bytes, g);
+    if (c->me == c->root && c->dst != c->src) ch_copy_apart(c->dst, c->src, bytes, g);
     return CHORUS_OK;
 }
 
@@ -117,7 +117,7 @@ CH_FN chorus_status ch_broadcast_tree(const struct ch_coll *c, enum ch_cell kind
     return ch_flush_lent(c, ch_bytes(c), g);
 }
 
-CH_FN chorus_status ch_broadcast_tree_simple(const struct ch_coll *c, struct ch_lanes g)
+CH_PART chorus_status ch_broadcast_tree_simple(const struct ch_coll *c, struct ch_lanes g)
 {
     return ch_broadcast_tree(c, CH_CELL_simple, g);
 }
@@ -174,7 +174,7 @@ CH_FN chorus_status ch_broadcast_board(const struct ch_coll *c, enum ch_cell kin
         st = c->me == c->root ? ch_board_post(c, kind, c->src + at, part, g)
                               : ch_board_read(c, kind, c->root, c->dst + at, part, g);
     }
-    if (c->me == c->root && st == CHORUS_OK) ch_copy(c->dst, c->src, bytes, g);
+    if (c->me == c->root && st == CHORUS_OK) ch_copy_apart(c->dst, c->src, bytes, g);
     return st;
 }
 

@@ -26,14 +26,15 @@
 
 /* Broadcast one piece, of `count` elements at byte `at`. Every PE except the root has it in
  * dest before it forwards it. */
-CH_FN chorus_status ch_broadcast_levels(const struct ch_coll *c, size_t at, size_t count,
-                                        struct ch_lanes g)
+CH_PART chorus_status ch_broadcast_levels(const struct ch_coll *c, size_t at, size_t count,
+                                          struct ch_lanes g)
 {
     const uint32_t position = ch_host_position(c);
     const char *src = (c->me == c->root ? c->src : c->dst) + at;
-    struct ch_coll node = ch_coll_on_child(c, &c->levels->node, c->dst + at, src, count);
+    struct ch_coll node;
     chorus_status st = CHORUS_OK;
 
+    ch_coll_init_child(&node, c, &c->levels->node, c->dst + at, src, count);
     node.root = ch_host_root(c, position);
     if (position > 0 && node.me == node.root)
         st = ch_host_receive(c, position, node.dst, ch_bytes(&node), g);
@@ -43,17 +44,19 @@ CH_FN chorus_status ch_broadcast_levels(const struct ch_coll *c, size_t at, size
 
 /* broadcast on two levels, as described above. A piece is shorter than a chunk, so that a host
  * receives one while it reads and sends the one before. */
-CH_FN chorus_status ch_broadcast_hierarchical(const struct ch_coll *c, struct ch_lanes g)
+CH_PART chorus_status ch_broadcast_hierarchical(const struct ch_coll *c, struct ch_lanes g)
 {
-    const struct ch_coll rail = ch_coll_on_rail(c);
     const size_t bytes = ch_bytes(c);
+    struct ch_coll rail;
     chorus_status st = CHORUS_OK;
 
     for (size_t at = 0, part; at < bytes && st == CHORUS_OK; at += part) {
         part = ch_min(ch_chunk_bytes_at(c, CH_CELL_simple, at), CH_PLAIN_BYTES);
         st = ch_broadcast_levels(c, at, part / c->elem_bytes, g);
     }
-    return st == CHORUS_OK ? ch_flush_lent(&rail, bytes, g) : st;
+    if (st != CHORUS_OK) return st;
+    ch_coll_init_rail(&rail, c);
+    return ch_flush_lent(&rail, bytes, g);
 }
 
 /*
@@ -78,8 +81,8 @@ CH_FN void ch_rails_copy_from_root(const struct ch_coll *c, const char *source,
 {
     const size_t bytes = ch_bytes(c), end = slice.first + slice.count;
 
-    ch_copy(c->dst, source, slice.first, g);
-    ch_copy(c->dst + end, source + end, bytes - end, g);
+    ch_copy_apart(c->dst, source, slice.first, g);
+    ch_copy_apart(c->dst + end, source + end, bytes - end, g);
 }
 
 /* Broadcast the slice of a rail, one message, along a binomial tree of its PEs. */
@@ -115,17 +118,18 @@ CH_FN chorus_status ch_broadcast_rails(const struct ch_coll *c, struct ch_lanes 
                                       : none;
     const char *source = c->me == c->root ? c->src : ch_peer_address(c, c->root, c->src);
     char *mine = c->dst + slice.first;
-    const struct ch_coll node = ch_coll_on_node(c);
-    struct ch_coll rail =
-        ch_coll_on_child(c, &c->levels->rail, mine, mine, slice.count / c->elem_bytes);
-    const uint64_t epoch = ch_next_epoch(&node, g);
+    struct ch_coll node, rail;
+    uint64_t epoch;
     chorus_status st;
 
+    ch_coll_init_node(&node, c);
+    ch_coll_init_child(&rail, c, &c->levels->rail, mine, mine, slice.count / c->elem_bytes);
+    epoch = ch_next_epoch(&node, g);
     rail.root = from;
     /* source may be read, dest written */
     st = ch_signal_and_await(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     if (st != CHORUS_OK) return st;
-    if (is_root_node) ch_copy(mine, source + slice.first, slice.count, g);
+    if (is_root_node) ch_copy_apart(mine, source + slice.first, slice.count, g);
     st = ch_rails_broadcast_slice(&rail, g);
     if (st != CHORUS_OK) return st;
     if (is_root_node)

@@ -46,23 +46,25 @@ CH_FN uint32_t ch_host_blocks_pe(const struct ch_coll *c, const struct ch_host_b
 
 /* Copy `count` blocks of a stock, from `first` on, to memory. Those of this host are in the
  * dest of their PEs, all others in this PE's. */
-CH_FN void ch_host_blocks_pack(const struct ch_coll *c, const struct ch_host_blocks *stock,
-                               uint64_t first, uint64_t count, char *memory, struct ch_lanes g)
+CH_PART void ch_host_blocks_pack(const struct ch_coll *c, const struct ch_host_blocks *stock,
+                                 uint64_t first, uint64_t count, char *memory,
+                                 struct ch_lanes g)
 {
     for (uint64_t i = 0; i < count; i++) {
         const uint32_t pe = ch_host_blocks_pe(c, stock, first + i);
         const char *block = c->dst + pe * c->stride + stock->at;
 
-        ch_copy(memory + i * stock->bytes,
-                ch_is_mapped(c, pe) ? ch_peer_address(c, pe, block) : block, stock->bytes, g);
+        ch_copy_apart(memory + i * stock->bytes,
+                      ch_is_mapped(c, pe) ? ch_peer_address(c, pe, block) : block, stock->bytes,
+                      g);
     }
 }
 
 /* Copy `count` blocks of a stock, from `first` on, from memory into the dest of every PE of
  * this host. */
-CH_FN void ch_host_blocks_unpack(const struct ch_coll *c, const struct ch_host_blocks *stock,
-                                 uint64_t first, uint64_t count, const char *memory,
-                                 struct ch_lanes g)
+CH_PART void ch_host_blocks_unpack(const struct ch_coll *c, const struct ch_host_blocks *stock,
+                                   uint64_t first, uint64_t count, const char *memory,
+                                   struct ch_lanes g)
 {
     const struct ch_child *node = &c->levels->node;
 
@@ -70,20 +72,22 @@ CH_FN void ch_host_blocks_unpack(const struct ch_coll *c, const struct ch_host_b
         char *block = c->dst + ch_host_blocks_pe(c, stock, first + i) * c->stride + stock->at;
 
         for (uint32_t p = 0; p < node->n; p++)
-            ch_copy(ch_peer_address(c, node->pes[p], block), memory + i * stock->bytes,
-                    stock->bytes, g);
+            ch_copy_apart(ch_peer_address(c, node->pes[p], block), memory + i * stock->bytes,
+                          stock->bytes, g);
     }
 }
 
 /* Send host `to` one message of `count` blocks of the stock, to its PE on this rail. */
-CH_FN chorus_status ch_host_blocks_send(const struct ch_coll *c,
-                                        const struct ch_host_blocks *stock, uint64_t first,
-                                        uint64_t count, uint32_t to, struct ch_lanes g)
+CH_PART chorus_status ch_host_blocks_send(const struct ch_coll *c,
+                                          const struct ch_host_blocks *stock, uint64_t first,
+                                          uint64_t count, uint32_t to, struct ch_lanes g)
 {
-    const struct ch_coll rail = ch_coll_on_rail(c);
+    struct ch_coll rail;
     struct ch_message m;
-    const chorus_status st = ch_pack_begin(&rail, to, count * stock->bytes, &m, g);
+    chorus_status st;
 
+    ch_coll_init_rail(&rail, c);
+    st = ch_pack_begin(&rail, to, count * stock->bytes, &m, g);
     if (st != CHORUS_OK) return st;
     ch_host_blocks_pack(c, stock, first, count, m.memory, g);
     ch_pack_end(&rail, to, count * stock->bytes, &m, g);
@@ -92,15 +96,16 @@ CH_FN chorus_status ch_host_blocks_send(const struct ch_coll *c,
 
 /* Receive one message of `count` blocks of the stock of another host, from its PE on this
  * rail. */
-CH_FN chorus_status ch_host_blocks_recv(const struct ch_coll *c,
-                                        const struct ch_host_blocks *stock, uint64_t first,
-                                        uint64_t count, struct ch_lanes g)
+CH_PART chorus_status ch_host_blocks_recv(const struct ch_coll *c,
+                                          const struct ch_host_blocks *stock, uint64_t first,
+                                          uint64_t count, struct ch_lanes g)
 {
-    const struct ch_coll rail = ch_coll_on_rail(c);
     const struct ch_pes from = ch_pes_one(stock->node);
-    const chorus_status st =
-        ch_await_messages(&rail, CH_CELL_simple, from, count * stock->bytes, g);
+    struct ch_coll rail;
+    chorus_status st;
 
+    ch_coll_init_rail(&rail, c);
+    st = ch_await_messages(&rail, CH_CELL_simple, from, count * stock->bytes, g);
     if (st != CHORUS_OK) return st;
     ch_host_blocks_unpack(c, stock, first, count, rail.slots[0].memory, g);
     return ch_release_slots(&rail, CH_CELL_simple, from, st, g);
@@ -108,9 +113,9 @@ CH_FN chorus_status ch_host_blocks_recv(const struct ch_coll *c,
 
 /* On a gateway: send this host's stock to the host at a distance, and receive the stock of the
  * host at this distance behind, message by message. */
-CH_FN chorus_status ch_host_blocks_exchange(const struct ch_coll *c,
-                                            struct ch_host_blocks stock, uint32_t distance,
-                                            struct ch_lanes g)
+CH_PART chorus_status ch_host_blocks_exchange(const struct ch_coll *c,
+                                              struct ch_host_blocks stock, uint32_t distance,
+                                              struct ch_lanes g)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
     const uint32_t to = ch_host_before(nodes, stock.node, nodes->count - distance);
@@ -131,8 +136,8 @@ CH_FN chorus_status ch_host_blocks_exchange(const struct ch_coll *c,
 }
 
 /* Exchange the part of all blocks from byte `at` on between hosts, in all rounds. */
-CH_FN chorus_status ch_host_blocks_rounds(const struct ch_coll *c, const struct ch_coll *node,
-                                          size_t at, struct ch_lanes g)
+CH_PART chorus_status ch_host_blocks_rounds(const struct ch_coll *c, const struct ch_coll *node,
+                                            size_t at, struct ch_lanes g)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
     const uint32_t hosts = nodes->count;
@@ -157,23 +162,24 @@ CH_FN chorus_status ch_host_blocks_rounds(const struct ch_coll *c, const struct 
 }
 
 /* Store this PE's block into the dest of the other PEs of its host. */
-CH_FN void ch_host_blocks_store_own(const struct ch_coll *c, const struct ch_coll *node,
-                                    struct ch_lanes g)
+CH_PART void ch_host_blocks_store_own(const struct ch_coll *c, const struct ch_coll *node,
+                                      struct ch_lanes g)
 {
     char *mine = c->dst + c->me * c->stride;
 
     for (uint32_t k = 1; k < node->n; k++)
-        ch_copy(ch_peer_address(node, ch_pe_after(node, k), mine), mine, ch_bytes(c), g);
+        ch_copy_apart(ch_peer_address(node, ch_pe_after(node, k), mine), mine, ch_bytes(c), g);
 }
 
 /* fcollect on two levels, as described above: part by part of each block. */
-CH_FN chorus_status ch_fcollect_hierarchical(const struct ch_coll *c, struct ch_lanes g)
+CH_PART chorus_status ch_fcollect_hierarchical(const struct ch_coll *c, struct ch_lanes g)
 {
-    const struct ch_coll node = ch_coll_on_node(c);
     const size_t bytes = ch_bytes(c);
+    struct ch_coll node;
     chorus_status st;
 
-    ch_copy(c->dst + c->me * c->stride, c->src, bytes, g);
+    ch_coll_init_node(&node, c);
+    ch_copy_apart(c->dst + c->me * c->stride, c->src, bytes, g);
     /* dest contains this PE's own block and may be written */
     st = ch_signal_and_await(&node, CH_WORD_READY, ch_next_epoch(&node, g), CH_DATA, g);
     for (size_t at = 0; at < bytes && st == CHORUS_OK;
@@ -248,12 +254,14 @@ CH_FN void ch_rails_store_block(const struct ch_coll *node, char *block, size_t 
 CH_FN chorus_status ch_fcollect_rails(const struct ch_coll *c, struct ch_lanes g)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
-    const struct ch_coll node = ch_coll_on_node(c);
-    const uint64_t epoch = ch_next_epoch(&node, g);
     const size_t bytes = ch_bytes(c);
+    struct ch_coll node;
+    uint64_t epoch;
     chorus_status st;
 
-    ch_copy(c->dst + c->me * c->stride, c->src, bytes, g);
+    ch_coll_init_node(&node, c);
+    epoch = ch_next_epoch(&node, g);
+    ch_copy_apart(c->dst + c->me * c->stride, c->src, bytes, g);
     /* dest may be written */
     st = ch_signal_and_await(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     for (size_t at = 0, part; at < bytes && st == CHORUS_OK; at += part) {

@@ -101,11 +101,14 @@ CH_FN chorus_status ch_reduce_blocks(const struct ch_coll *c, struct ch_lanes g)
  *            equal on every PE
  *   source   of this library; it consists of three other algorithms
  */
-CH_FN chorus_status ch_reduce_leaders(const struct ch_coll *c, struct ch_lanes g)
+CH_PART chorus_status ch_reduce_leaders(const struct ch_coll *c, struct ch_lanes g)
 {
-    struct ch_coll node = ch_coll_on_node(c), rail = ch_coll_on_rail(c);
-    chorus_status st = ch_reduce_one_shot(&node, CH_CELL_simple, g);
+    struct ch_coll node, rail;
+    chorus_status st;
 
+    ch_coll_init_node(&node, c);
+    ch_coll_init_rail(&rail, c);
+    st = ch_reduce_one_shot(&node, CH_CELL_simple, g);
     node.src = rail.src = c->dst; /* the host's sum */
     if (node.me == 0 && st == CHORUS_OK) st = ch_reduce_recursive(&rail, CH_CELL_simple, g);
     return st == CHORUS_OK ? ch_broadcast_board(&node, CH_CELL_simple, g) : st;
@@ -146,11 +149,13 @@ CH_FN chorus_status ch_reduce_levels(const struct ch_coll *c, int in_blocks, str
     const struct ch_slice slice = ch_rail_slice(c);
     char *mine = c->dst + slice.first * c->elem_bytes;
     const char *own = c->src + slice.first * c->elem_bytes;
-    const struct ch_coll node = ch_coll_on_node(c),
-                         rail = ch_coll_on_child(c, &c->levels->rail, mine, mine, slice.count);
-    const uint64_t epoch = ch_next_epoch(&node, g);
+    struct ch_coll node, rail;
+    uint64_t epoch;
     chorus_status st;
 
+    ch_coll_init_node(&node, c);
+    ch_coll_init_child(&rail, c, &c->levels->rail, mine, mine, slice.count);
+    epoch = ch_next_epoch(&node, g);
     /* source may be read, dest written */
     st = ch_signal_and_await(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
     if (st != CHORUS_OK) return st;

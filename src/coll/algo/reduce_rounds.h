@@ -34,9 +34,9 @@
 
 /* One chunk among the first p PEs: round by round, in groups of PEs at distance `span`. `own`
  * is the first partial result of this PE, and may be acc. */
-CH_FN chorus_status ch_recursive_rounds(const struct ch_coll *c, enum ch_cell kind, uint32_t p,
-                                        char *acc, const char *own, size_t bytes,
-                                        struct ch_lanes g)
+CH_PART chorus_status ch_recursive_rounds(const struct ch_coll *c, enum ch_cell kind,
+                                          uint32_t p, char *acc, const char *own, size_t bytes,
+                                          struct ch_lanes g)
 {
     for (uint32_t span = 1; span < p; span *= c->radix) {
         const uint32_t pes = (uint32_t)ch_exchange_group(p, c->radix, span);
@@ -53,9 +53,9 @@ CH_FN chorus_status ch_recursive_rounds(const struct ch_coll *c, enum ch_cell ki
 }
 
 /* One chunk on one of the first p PEs, which also combines the vector of PE me + p. */
-CH_FN chorus_status ch_recursive_inner(const struct ch_coll *c, enum ch_cell kind, uint32_t p,
-                                       char *dst, const char *src, size_t bytes,
-                                       struct ch_lanes g)
+CH_PART chorus_status ch_recursive_inner(const struct ch_coll *c, enum ch_cell kind, uint32_t p,
+                                         char *dst, const char *src, size_t bytes,
+                                         struct ch_lanes g)
 {
     const struct ch_pes folded = {c->me, p, c->me + p < c->n ? 2u : 1u};
     const int is_alone =
@@ -70,9 +70,9 @@ CH_FN chorus_status ch_recursive_inner(const struct ch_coll *c, enum ch_cell kin
 
 /* One chunk on one of the other PEs: send it to PE me % p, and receive the result from
  * there. */
-CH_FN chorus_status ch_recursive_outer(const struct ch_coll *c, enum ch_cell kind, uint32_t p,
-                                       char *dst, const char *src, size_t bytes,
-                                       struct ch_lanes g)
+CH_PART chorus_status ch_recursive_outer(const struct ch_coll *c, enum ch_cell kind, uint32_t p,
+                                         char *dst, const char *src, size_t bytes,
+                                         struct ch_lanes g)
 {
     const uint32_t inner = c->me % p;
     const chorus_status st = ch_send(c, kind, ch_pes_one(inner), src, 0, bytes, g);

@@ -30,8 +30,8 @@
 
 /* dst = the part at byte `at` of the block for PE `pe`, from the sources of this host's PEs
  * combined. */
-CH_FN void ch_combine_partial(const struct ch_coll *c, char *dst, uint32_t pe, size_t at,
-                              size_t bytes, struct ch_lanes g)
+CH_PART void ch_combine_partial(const struct ch_coll *c, char *dst, uint32_t pe, size_t at,
+                                size_t bytes, struct ch_lanes g)
 {
     const struct ch_child *node = &c->levels->node;
 
@@ -42,8 +42,8 @@ CH_FN void ch_combine_partial(const struct ch_coll *c, char *dst, uint32_t pe, s
 }
 
 /* Combine that part (ch_combine_partial) directly into the FIFO to PE `pe`, and send it. */
-CH_FN chorus_status ch_partial_send(const struct ch_coll *c, uint32_t pe, size_t at,
-                                    size_t bytes, struct ch_lanes g)
+CH_PART chorus_status ch_partial_send(const struct ch_coll *c, uint32_t pe, size_t at,
+                                      size_t bytes, struct ch_lanes g)
 {
     struct ch_message m;
     const chorus_status st = ch_pack_begin(c, pe, bytes, &m, g);
@@ -54,9 +54,10 @@ CH_FN chorus_status ch_partial_send(const struct ch_coll *c, uint32_t pe, size_t
     return CHORUS_OK;
 }
 
-/* Send each PE of another host for which this PE combines the combined part of its block. */
-CH_FN chorus_status ch_partials_send(const struct ch_coll *c, size_t at, size_t bytes,
-                                     struct ch_lanes g)
+/* Send each PE of another host for which this PE combines the combined part of its block; then
+ * own = that of this PE's block. */
+CH_PART chorus_status ch_partials_send(const struct ch_coll *c, char *own, size_t at,
+                                       size_t bytes, struct ch_lanes g)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
     const struct ch_child *node = &c->levels->node;
@@ -66,13 +67,14 @@ CH_FN chorus_status ch_partials_send(const struct ch_coll *c, size_t at, size_t 
         for (uint32_t i = node->me; i < ch_node_pes(nodes, v) && st == CHORUS_OK; i += node->n)
             if (v != nodes->node[c->me])
                 st = ch_partial_send(c, ch_node_pe(nodes, v, i), at, bytes, g);
+    if (st == CHORUS_OK) ch_combine_partial(c, own, c->me, at, bytes, g);
     return st;
 }
 
 /* Receive the combined parts of this PE's block from its counterparts on the other hosts, and
  * combine them and that of its own host, at `own`, into dst. */
-CH_FN chorus_status ch_partials_collect(const struct ch_coll *c, char *own, size_t at,
-                                        size_t bytes, struct ch_lanes g)
+CH_PART chorus_status ch_partials_collect(const struct ch_coll *c, char *own, size_t at,
+                                          size_t bytes, struct ch_lanes g)
 {
     const uint32_t count = c->levels->nodes.count;
     chorus_status st = CHORUS_OK;
@@ -95,27 +97,36 @@ CH_FN chorus_status ch_partials_collect(const struct ch_coll *c, char *own, size
     return CHORUS_OK;
 }
 
-/* reducescatter on two levels, as described above: chunk by chunk of each block. */
-CH_FN chorus_status ch_reducescatter_hierarchical(const struct ch_coll *c, struct ch_lanes g)
+/* The chunk at byte `at` of each block. After the last one, and before the wait for other
+ * hosts, signal the PEs of this host that their sources have been read. */
+CH_PART chorus_status ch_partials_exchange(const struct ch_coll *c, const struct ch_coll *node,
+                                           size_t at, uint64_t epoch, struct ch_lanes g)
 {
-    const struct ch_coll node = ch_coll_on_node(c);
-    const uint64_t epoch = ch_next_epoch(&node, g);
-    const size_t bytes = ch_bytes(c);
+    const size_t bytes = ch_chunk_bytes_at(c, CH_CELL_simple, at);
     char *own = ch_slot_at(ch_own_slots(c, CH_CELL_simple, c->me), 0).memory;
+    const chorus_status st = ch_partials_send(c, own, at, bytes, g);
+
+    if (st != CHORUS_OK) return st;
+    if (at + bytes == ch_bytes(c)) ch_signal_all(node, CH_WORD_DONE, epoch, CH_CREDIT, g);
+    return ch_partials_collect(c, own, at, bytes, g);
+}
+
+/* reducescatter on two levels, as described above: chunk by chunk of each block. */
+CH_PART chorus_status ch_reducescatter_hierarchical(const struct ch_coll *c, struct ch_lanes g)
+{
+    const size_t bytes = ch_bytes(c);
+    struct ch_coll node;
+    uint64_t epoch;
     chorus_status st;
 
     if (bytes == 0) return CHORUS_OK;
+    ch_coll_init_node(&node, c);
+    epoch = ch_next_epoch(&node, g);
     /* source may be read */
     st = ch_signal_and_await(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
-    for (size_t at = 0, part; at < bytes && st == CHORUS_OK; at += part) {
-        part = ch_chunk_bytes_at(c, CH_CELL_simple, at);
-        st = ch_partials_send(c, at, part, g);
-        if (st != CHORUS_OK) return st;
-        ch_combine_partial(c, own, c->me, at, part, g);
-        if (at + part == bytes) /* before the wait for other hosts */
-            ch_signal_all(&node, CH_WORD_DONE, epoch, CH_CREDIT, g);
-        st = ch_partials_collect(c, own, at, part, g);
-    }
+    for (size_t at = 0; at < bytes && st == CHORUS_OK;
+         at += ch_chunk_bytes_at(c, CH_CELL_simple, at))
+        st = ch_partials_exchange(c, &node, at, epoch, g);
     if (st != CHORUS_OK) return st;
     return ch_await_all(&node, CH_WORD_DONE, epoch, g); /* source may be reused */
 }
@@ -210,15 +221,17 @@ CH_FN chorus_status ch_rail_halving_rounds(const struct ch_coll *c,
 CH_FN chorus_status ch_reducescatter_rails(const struct ch_coll *c, struct ch_lanes g)
 {
     const struct ch_nodes *nodes = &c->levels->nodes;
-    const struct ch_coll node = ch_coll_on_node(c);
-    const uint64_t epoch = ch_next_epoch(&node, g);
     const size_t bytes = ch_bytes(c),
                  most = ch_rail_part_bytes(nodes,
                                            c->layout->own_bytes[CH_CELL_simple] / CH_SLOT_UNIT);
     struct ch_rail_part p;
+    struct ch_coll node;
+    uint64_t epoch;
     chorus_status st;
 
     if (bytes == 0) return CHORUS_OK;
+    ch_coll_init_node(&node, c);
+    epoch = ch_next_epoch(&node, g);
     p.work = ch_slot_at(ch_own_slots(c, CH_CELL_simple, c->me), 0).memory;
     /* source may be read */
     st = ch_signal_and_await(&node, CH_WORD_READY, epoch, CH_ENTRY, g);
@@ -228,7 +241,7 @@ CH_FN chorus_status ch_reducescatter_rails(const struct ch_coll *c, struct ch_la
             ch_rail_combine_partials(c, &p, g);
             st = ch_rail_halving_rounds(c, &p, g);
             if (p.rail == node.me && st == CHORUS_OK)
-                ch_copy(c->dst + p.at, p.work, p.bytes, g);
+                ch_copy_apart(c->dst + p.at, p.work, p.bytes, g);
         }
     }
     if (st != CHORUS_OK) return st;

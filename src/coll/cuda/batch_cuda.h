@@ -710,6 +710,7 @@ CHORUS_TYPE_LIST(X)
 
 /* Batches of one piece. */
 #define CH_PLAIN_SINGLE ((enum ch_cell)(CH_PLAIN + 1))
+#define CH_SLOTS_KIND (CH_INSIDE_KERNELS ? CH_PLAIN_SINGLE : CH_CELL_simple)
 
 /* Is the type a 16-bit floating one, which is combined in float? */
 CH_FN int ch_is_half(const struct ch_coll *c)

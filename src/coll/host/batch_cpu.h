@@ -79,6 +79,8 @@ CH_FN uint64_t ch_opaque_after_loads(uint64_t x)
     return x;
 }
 
+#define CH_SLOTS_KIND CH_CELL_simple
+
 CH_FN enum ch_cell ch_plain_kind(const struct ch_coll *c)
 {
     (void)c;

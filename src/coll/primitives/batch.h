@@ -20,6 +20,7 @@
  *     ch_value_load_more(&v, at, &b)       the same in a loop, for batches after a span's first, or
  *                                          where it need not be fast
  *     ch_plain_kind(c)                     the kind of batches of plain data that are combined
+ *     CH_SLOTS_KIND                        the same of plain data that the call's slots point to
  *     ch_batch_clip(&b, bytes)             b, of only the first `bytes` of the span, for ...
  *     ch_value_store(at, &v, &clipped)     ... this
  *     ch_value_load_padded(&v, at, bytes, &b)     v = the first `bytes` of the span, and zeros

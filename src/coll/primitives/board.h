@@ -54,8 +54,8 @@ CH_FN void ch_board_prefetch(const struct ch_coll *c, enum ch_cell kind, struct 
 }
 
 /* Post `bytes` (1 to a chunk) on this PE's board. src may be reused on return. */
-CH_FN chorus_status ch_board_post(const struct ch_coll *c, enum ch_cell kind, const char *src,
-                                  size_t bytes, struct ch_lanes g)
+CH_PART chorus_status ch_board_post(const struct ch_coll *c, enum ch_cell kind, const char *src,
+                                    size_t bytes, struct ch_lanes g)
 {
     struct ch_positions *own = ch_positions_of(c, kind, c->me);
     struct ch_message m;
@@ -67,7 +67,7 @@ CH_FN chorus_status ch_board_post(const struct ch_coll *c, enum ch_cell kind, co
     if (st == CHORUS_OK) st = ch_board_wait_for_credits(c, kind, m.end, g);
     if (st != CHORUS_OK) return st;
     if (kind == CH_CELL_simple)
-        ch_copy(m.memory, src, bytes, g);
+        ch_copy_apart(m.memory, src, bytes, g);
     else
         ch_cells_send(kind, m.memory, m.flag, src, bytes, g);
     ch_lanes_sync(g); /* all lanes have read `sent` and stored their share */
@@ -111,8 +111,8 @@ CH_FN void ch_board_credit_owner(const struct ch_coll *c, enum ch_cell kind, uin
 }
 
 /* Read the next message of the owner's board, of `bytes`, into dst of this PE. */
-CH_FN chorus_status ch_board_read(const struct ch_coll *c, enum ch_cell kind, uint32_t owner,
-                                  char *dst, size_t bytes, struct ch_lanes g)
+CH_PART chorus_status ch_board_read(const struct ch_coll *c, enum ch_cell kind, uint32_t owner,
+                                    char *dst, size_t bytes, struct ch_lanes g)
 {
     struct ch_message m;
     chorus_status st;
@@ -122,7 +122,7 @@ CH_FN chorus_status ch_board_read(const struct ch_coll *c, enum ch_cell kind, ui
     st = ch_board_await_post(c, kind, owner, m.end, g);
     if (st != CHORUS_OK) return st;
     if (kind == CH_CELL_simple)
-        ch_copy(dst, m.memory, bytes, g);
+        ch_copy_apart(dst, m.memory, bytes, g);
     else
         ch_cells_recv(c, kind, owner, m.memory, m.flag, dst, bytes, g, &st);
     st = ch_lanes_agree(st, g); /* all lanes have read the cells and `read` */

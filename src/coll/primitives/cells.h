@@ -303,6 +303,21 @@ CH_FN void ch_combine_batch(const struct ch_coll *c, enum ch_cell kind,
     ch_value_store(dst, &v, b);
 }
 
+/* dst = the plain data of the set's PEs combined in its order, through the call's slots. */
+CH_PART void ch_combine_by_slots(const struct ch_coll *c, const struct ch_sources *s, char *dst,
+                                 size_t bytes, struct ch_lanes g)
+{
+    for (uint32_t i = g.lane; i < s->from.count; i += g.width) {
+        const uint32_t pe = ch_pes_at(c, s->from, i);
+
+        if (pe == c->me)
+            c->slots[i].memory = (char *)(uintptr_t)s->own;
+        else if (s->where == CH_IN_EXCHANGE)
+            c->slots[i] = ch_slot_at(ch_slots_of(c, CH_CELL_simple, c->me, pe), s->exchange);
+    }
+    ch_combine_slots(c, dst, s->from.count, bytes, g);
+}
+
 /* dst = the data of the set's PEs combined in its order. dst may be own. Sets of two PEs are
  * frequent, and need much less work. */
 CH_FN void ch_combine(const struct ch_coll *c, enum ch_cell kind, const struct ch_sources *s,
@@ -310,6 +325,10 @@ CH_FN void ch_combine(const struct ch_coll *c, enum ch_cell kind, const struct c
 {
     if (s->from.count == 1) {
         ch_cells_copy_plain(kind, s->own, dst, bytes, g);
+        return;
+    }
+    if (CH_INSIDE_KERNELS && kind == CH_CELL_simple) {
+        ch_combine_by_slots(c, s, dst, bytes, g);
         return;
     }
     for (struct ch_batch b = ch_batch_first(kind, dst, bytes, g); ch_batch_more(&b);

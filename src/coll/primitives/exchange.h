@@ -136,8 +136,8 @@ CH_FN void ch_exchange_send_cells(const struct ch_coll *c, enum ch_cell kind, ui
 
 /* Store the plain data of the exchange after `last` into the slots on the other PEs, except
  * lent data for PEs that are not mapped. */
-CH_FN void ch_exchange_store_plain(const struct ch_coll *c, uint64_t last,
-                                   const struct ch_contribution *contribution)
+CH_PART void ch_exchange_store_plain(const struct ch_coll *c, uint64_t last,
+                                     const struct ch_contribution *contribution)
 {
     const struct ch_pes others = ch_pes_others(c);
 
@@ -147,8 +147,9 @@ CH_FN void ch_exchange_store_plain(const struct ch_coll *c, uint64_t last,
         const struct ch_slot_pair slots = ch_slots_of(c, CH_CELL_simple, pe, c->me);
 
         if (contribution->is_lent && !ch_is_mapped(c, pe)) continue;
-        ch_copy(ch_slot_at(slots, last + 1).memory, contribution->src + pe * contribution->step,
-                contribution->bytes, contribution->turns.lanes);
+        ch_copy_apart(ch_slot_at(slots, last + 1).memory,
+                      contribution->src + pe * contribution->step, contribution->bytes,
+                      contribution->turns.lanes);
     }
 }
 
@@ -171,8 +172,8 @@ CH_FN void ch_exchange_put(const struct ch_coll *c, uint64_t last,
 
 /* One lane: announce the plain data of the exchange after `last` to a PE. If the PE is not
  * mapped and was not sent the data before, the announcement carries it. */
-CH_FN void ch_exchange_announce(const struct ch_coll *c, uint64_t last,
-                                const struct ch_contribution *contribution, uint32_t pe)
+CH_PART void ch_exchange_announce(const struct ch_coll *c, uint64_t last,
+                                  const struct ch_contribution *contribution, uint32_t pe)
 {
     char *to = ch_slot_at(ch_slots_of(c, CH_CELL_simple, pe, c->me), last + 1).memory;
 
@@ -183,8 +184,8 @@ CH_FN void ch_exchange_announce(const struct ch_coll *c, uint64_t last,
                            contribution->bytes, CH_WORD_GIVEN, last + 1);
 }
 
-/* Send each other PE its message, in the next exchange of this protocol. *exchange: its number.
- * Sources that are not lent may be reused on return. */
+/* Send each other PE its packets or lines, in the next exchange of this protocol. *exchange:
+ * its number. Sources may be reused on return. */
 CH_FN chorus_status ch_exchange_send(const struct ch_coll *c, enum ch_cell kind,
                                      const struct ch_contribution *contribution,
                                      uint64_t *exchange, struct ch_lanes g)
@@ -197,32 +198,40 @@ CH_FN chorus_status ch_exchange_send(const struct ch_coll *c, enum ch_cell kind,
     /* Inside kernels the wait for the number is here, so v is loaded before; after a kernel's
      * wait, the compiler issues all three loads together if that of v is last, and if nothing
      * before it needs the other two. */
-    if (kind != CH_CELL_simple && !c->is_due) ch_contribution_load(&v, contribution);
+    if (!c->is_due) ch_contribution_load(&v, contribution);
     last = ch_last_exchange(c, kind, g);
     mark = ch_failure_mark(c);
-    if (kind != CH_CELL_simple && c->is_due) ch_contribution_load(&v, contribution);
+    if (c->is_due) ch_contribution_load(&v, contribution);
     refused = mark | (kind == CH_CELL_ll ? ch_opaque_after_loads(last) & CH_TAKEN : 0);
-    if (kind != CH_CELL_simple)
-        ch_exchange_send_cells(c, kind, last, refused, &v, *contribution);
-    else if (refused == 0 && !contribution->is_stored)
-        ch_exchange_store_plain(c, last, contribution);
+    ch_exchange_send_cells(c, kind, last, refused, &v, *contribution);
     st = ch_lanes_agree_on_exchange(c, ch_may_exchange(kind, last, mark),
                                     g); /* all lanes have sent */
     if (st != CHORUS_OK) return st;
     *exchange = last + 1;
     ch_set_last_exchange(c, kind, last + 1, g);
-    for (uint32_t i = g.lane; i < others.count; i += g.width) {
-        const uint32_t pe = ch_pes_at(c, others, i);
+    for (uint32_t i = g.lane; i < others.count; i += g.width)
+        ch_notify(c->policy, c->peers[ch_pes_at(c, others, i)].door);
+    return CHORUS_OK;
+}
 
-        if (kind == CH_CELL_simple) {
-            if (contribution->is_sent)
-                ch_lane_signal(c, pe, CH_WORD_GIVEN, last + 1, CH_DATA);
-            else
-                ch_exchange_announce(c, last, contribution, pe);
-        } else {
-            ch_notify(c->policy, c->peers[pe].door);
-        }
-    }
+/* Send each other PE its plain data, in the next exchange of it. *exchange: its number. Sources
+ * that are not lent may be reused on return. */
+CH_PART chorus_status ch_exchange_send_plain(const struct ch_coll *c,
+                                             const struct ch_contribution *contribution,
+                                             uint64_t *exchange, struct ch_lanes g)
+{
+    const struct ch_pes others = ch_pes_others(c);
+    const uint64_t last = ch_last_exchange(c, CH_CELL_simple, g), mark = ch_failure_mark(c);
+    chorus_status st;
+
+    if (mark == 0 && !contribution->is_stored) ch_exchange_store_plain(c, last, contribution);
+    st = ch_lanes_agree_on_exchange(c, ch_may_exchange(CH_CELL_simple, last, mark),
+                                    g); /* all lanes have sent */
+    if (st != CHORUS_OK) return st;
+    *exchange = last + 1;
+    ch_set_last_exchange(c, CH_CELL_simple, last + 1, g);
+    for (uint32_t i = g.lane; i < others.count; i += g.width)
+        ch_exchange_announce(c, last, contribution, ch_pes_at(c, others, i));
     return CHORUS_OK;
 }
 
@@ -273,9 +282,9 @@ CH_FN char *ch_plain_slot(const struct ch_coll *c, uint64_t exchange, uint32_t p
 
 /* Copy the plain data from each PE p, all of which has arrived, to dst + p * step; for this PE,
  * the data at `own`. Messages that are lent are where the call's slots say. */
-CH_FN chorus_status ch_gather_plain(const struct ch_coll *c, uint64_t exchange, char *dst,
-                                    size_t step, const char *own, size_t bytes,
-                                    struct ch_lanes g)
+CH_PART chorus_status ch_gather_plain(const struct ch_coll *c, uint64_t exchange, char *dst,
+                                      size_t step, const char *own, size_t bytes,
+                                      struct ch_lanes g)
 {
     const struct ch_turns turns = ch_turns_of(c->n, g);
     const int is_lent = ch_is_lent(c, bytes);
@@ -286,7 +295,7 @@ CH_FN chorus_status ch_gather_plain(const struct ch_coll *c, uint64_t exchange, 
                                        : ch_plain_slot(c, exchange, pe);
 
         if (!is_lent || from != dst + pe * step)
-            ch_copy(dst + pe * step, from, bytes, turns.lanes);
+            ch_copy_apart(dst + pe * step, from, bytes, turns.lanes);
     }
     return ch_lanes_agree(CHORUS_OK, g); /* all lanes have read the slots */
 }
@@ -384,9 +393,9 @@ CH_FN chorus_status ch_exchange_await(const struct ch_coll *c, const struct ch_e
  * combine is sent later, when the receiver is likely to have said where in dst it is to be
  * stored.
  */
-CH_FN chorus_status ch_exchange_plain(const struct ch_coll *c, const struct ch_exchange *x,
-                                      uint64_t exchange, size_t at,
-                                      struct ch_contribution *contribution, struct ch_lanes g)
+CH_PART chorus_status ch_exchange_plain(const struct ch_coll *c, const struct ch_exchange *x,
+                                        uint64_t exchange, size_t at,
+                                        struct ch_contribution *contribution, struct ch_lanes g)
 {
     const size_t bytes = contribution->bytes;
     chorus_status st = ch_exchange_await(c, x, exchange, at, bytes, g);
@@ -413,7 +422,9 @@ CH_FN chorus_status ch_exchange_chunk(const struct ch_coll *c, enum ch_cell kind
 {
     const size_t bytes = contribution->bytes;
     uint64_t exchange;
-    chorus_status st = ch_exchange_send(c, kind, contribution, &exchange, g);
+    chorus_status st = kind == CH_CELL_simple
+                           ? ch_exchange_send_plain(c, contribution, &exchange, g)
+                           : ch_exchange_send(c, kind, contribution, &exchange, g);
 
     if (st == CHORUS_OK && kind == CH_CELL_simple)
         st = ch_exchange_plain(c, x, exchange, at, contribution, g);
@@ -450,7 +461,8 @@ CH_FN chorus_status ch_exchange_all(const struct ch_coll *c, enum ch_cell kind,
 
         if (st != CHORUS_OK) return st;
         at += bytes;
-        if (CH_INSIDE_KERNELS) return CHORUS_OK; /* a message is one chunk */
+        /* a message of packets is one chunk */
+        if (CH_INSIDE_KERNELS && kind != CH_CELL_simple) return CHORUS_OK;
     }
     return CHORUS_OK;
 }

@@ -151,15 +151,15 @@ CH_FN void ch_fill_slots_plain(const struct ch_coll *c, struct ch_pes to, const 
         const uint32_t pe = ch_pes_at(c, to, i);
 
         if (pe != c->me && (!is_lent || ch_is_mapped(c, pe)))
-            ch_copy(c->slots[i].memory, src + pe * step, bytes, g);
+            ch_copy_apart(c->slots[i].memory, src + pe * step, bytes, g);
     }
 }
 
 /* The common part of ch_send and ch_send_lent. is_lent: PEs that are not mapped are sent the
  * data from src, which must not change; only in the simple protocol. */
-CH_FN chorus_status ch_send_as(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
-                               const char *src, size_t step, size_t bytes, int is_lent,
-                               struct ch_lanes g)
+CH_PART chorus_status ch_send_as(const struct ch_coll *c, enum ch_cell kind, struct ch_pes to,
+                                 const char *src, size_t step, size_t bytes, int is_lent,
+                                 struct ch_lanes g)
 {
     chorus_status st = ch_check_not_failed(c);
 
@@ -195,8 +195,8 @@ CH_FN chorus_status ch_send(const struct ch_coll *c, enum ch_cell kind, struct c
 
 /* All lanes: wait until the next message of plain data to `peer`, *m, may be filled. The caller
  * fills it at m->memory before ch_pack_end, and may use the slots of the call for that. */
-CH_FN chorus_status ch_pack_begin(const struct ch_coll *c, uint32_t peer, size_t bytes,
-                                  struct ch_message *m, struct ch_lanes g)
+CH_PART chorus_status ch_pack_begin(const struct ch_coll *c, uint32_t peer, size_t bytes,
+                                    struct ch_message *m, struct ch_lanes g)
 {
     chorus_status st = CHORUS_OK;
 
@@ -207,8 +207,8 @@ CH_FN chorus_status ch_pack_begin(const struct ch_coll *c, uint32_t peer, size_t
 }
 
 /* All lanes: send the message m, of `bytes`, that the caller has filled. */
-CH_FN void ch_pack_end(const struct ch_coll *c, uint32_t peer, size_t bytes,
-                       const struct ch_message *m, struct ch_lanes g)
+CH_PART void ch_pack_end(const struct ch_coll *c, uint32_t peer, size_t bytes,
+                         const struct ch_message *m, struct ch_lanes g)
 {
     ch_lanes_sync(g); /* all lanes have stored their share */
     if (g.lane != 0) return;
@@ -229,8 +229,8 @@ CH_FN chorus_status ch_send_lent(const struct ch_coll *c, enum ch_cell kind, str
 
 /* All lanes: set the call's slots to those of the next messages from the set; in the simple
  * protocol, wait for the messages. The slot of this PE does not change. */
-CH_FN chorus_status ch_await_messages(const struct ch_coll *c, enum ch_cell kind,
-                                      struct ch_pes from, size_t bytes, struct ch_lanes g)
+CH_PART chorus_status ch_await_messages(const struct ch_coll *c, enum ch_cell kind,
+                                        struct ch_pes from, size_t bytes, struct ch_lanes g)
 {
     chorus_status st = ch_check_not_failed(c);
 
@@ -242,8 +242,8 @@ CH_FN chorus_status ch_await_messages(const struct ch_coll *c, enum ch_cell kind
 
 /* All lanes, after the messages of the set were received: return credits for them. st: of this
  * lane; returns the status of all lanes. */
-CH_FN chorus_status ch_release_slots(const struct ch_coll *c, enum ch_cell kind,
-                                     struct ch_pes from, chorus_status st, struct ch_lanes g)
+CH_PART chorus_status ch_release_slots(const struct ch_coll *c, enum ch_cell kind,
+                                       struct ch_pes from, chorus_status st, struct ch_lanes g)
 {
     st = ch_lanes_agree(st, g); /* all lanes have read the cells */
     for (uint32_t i = g.lane; i < from.count && st == CHORUS_OK; i += g.width)
@@ -270,8 +270,8 @@ CH_FN chorus_status ch_await_slot_into(const struct ch_coll *c, enum ch_cell kin
 
 /* Receive the next message from `peer`, of `bytes`, into dst of this PE. dst may be written
  * from the beginning of the call on. */
-CH_FN chorus_status ch_recv(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
-                            char *dst, size_t bytes, struct ch_lanes g)
+CH_PART chorus_status ch_recv(const struct ch_coll *c, enum ch_cell kind, uint32_t peer,
+                              char *dst, size_t bytes, struct ch_lanes g)
 {
     const struct ch_pes from = ch_pes_one(peer);
     chorus_status st = ch_check_not_failed(c);
@@ -283,7 +283,7 @@ CH_FN chorus_status ch_recv(const struct ch_coll *c, enum ch_cell kind, uint32_t
     st = ch_lanes_agree(st, g); /* the slot is there */
     if (st != CHORUS_OK) return st;
     if (kind == CH_CELL_simple)
-        ch_copy(dst, c->slots[0].memory, bytes, g);
+        ch_copy_apart(dst, c->slots[0].memory, bytes, g);
     else
         ch_cells_recv(c, kind, peer, c->slots[0].memory, c->slots[0].flag, dst, bytes, g, &st);
     return ch_release_slots(c, kind, from, st, g);
@@ -293,9 +293,9 @@ CH_FN chorus_status ch_recv(const struct ch_coll *c, enum ch_cell kind, uint32_t
  * dst = the set's data combined in its order: `own` for this PE, which is in the set, and the
  * next message from each of the others. dst may be own.
  */
-CH_FN chorus_status ch_recv_combine(const struct ch_coll *c, enum ch_cell kind,
-                                    struct ch_pes from, char *dst, const char *own,
-                                    size_t bytes, struct ch_lanes g)
+CH_PART chorus_status ch_recv_combine(const struct ch_coll *c, enum ch_cell kind,
+                                      struct ch_pes from, char *dst, const char *own,
+                                      size_t bytes, struct ch_lanes g)
 {
     const struct ch_sources sources = {from, own, CH_IN_SLOTS, 0, 0, 0};
     chorus_status st = ch_await_messages(c, kind, from, bytes, g);

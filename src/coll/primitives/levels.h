@@ -14,44 +14,54 @@
 #include "coll/primitives/primitives.h"
 #include "coll/shape_nodes.h"
 
-/* A call on `child`, with blocks of `count` elements. Its root is the child's PE 0. */
-CH_FN struct ch_coll ch_coll_on_child(const struct ch_coll *c, const struct ch_child *child,
-                                      char *dst, const char *src, size_t count)
+/* *in = a call of c's CTA on `child`, with blocks of `count` elements. Its root is the child's
+ * PE 0. */
+CH_PART void ch_coll_init_child(struct ch_coll *in, const struct ch_coll *c,
+                                const struct ch_child *child, char *dst, const char *src,
+                                size_t count)
 {
     const size_t cta = c->sync_offset / c->layout->dup_bytes;
     struct ch_dup *dup = &child->dups[cta];
-    struct ch_coll in = *c;
 
-    in.me = child->me;
-    in.n = child->n;
-    in.root = 0;
-    in.count = count;
-    in.stride = count * c->elem_bytes;
-    in.dst = dst;
-    in.src = src;
-    in.peers = child->peers;
-    in.remotes = child->remotes;
-    in.layout = child->layout;
-    in.sync_offset = cta * child->layout->dup_bytes;
-    in.epoch = &dup->epoch;
-    in.exchanges = dup->exchanges;
-    in.positions = dup->positions;
-    in.slots = dup->slots;
-    in.levels = 0;
-    in.pes = child->pes;
-    return in;
+    ch_coll_init(in, child->me, child->n, child->peers, child->layout);
+    in->sync_offset = cta * child->layout->dup_bytes;
+    in->epoch = &dup->epoch;
+    in->exchanges = dup->exchanges;
+    in->positions = dup->positions;
+    in->slots = dup->slots;
+    in->remotes = child->remotes;
+    in->pes = child->pes;
+    in->count = count;
+    in->elem_bytes = c->elem_bytes;
+    in->stride = count * c->elem_bytes;
+    in->dst = dst;
+    in->src = src;
+    in->radix = c->radix;
+    in->tag = c->tag;
+    in->reduce = c->reduce;
+    in->type = c->type;
+    in->op = c->op;
+#if CH_INSIDE_KERNELS
+    in->combine_slots = c->combine_slots;
+#endif
+    in->policy = c->policy;
+    in->late_peer = c->late_peer;
+    in->is_due = c->is_due;
+    in->lets_next = c->lets_next;
+    in->failed = c->failed;
+    in->broken = c->broken;
 }
 
-/* The same call as c, but among the PEs of this host. */
-CH_FN struct ch_coll ch_coll_on_node(const struct ch_coll *c)
+/* *in = the same call as c, but among the PEs of this host. */
+CH_FN void ch_coll_init_node(struct ch_coll *in, const struct ch_coll *c)
 {
-    return ch_coll_on_child(c, &c->levels->node, c->dst, c->src, c->count);
+    ch_coll_init_child(in, c, &c->levels->node, c->dst, c->src, c->count);
 }
 
-/* The same call as c, but among the PEs of this PE's rail. */
-CH_FN struct ch_coll ch_coll_on_rail(const struct ch_coll *c)
+/* *in = the same call as c, but among the PEs of this PE's rail. */
+CH_FN void ch_coll_init_rail(struct ch_coll *in, const struct ch_coll *c)
 {
-    return ch_coll_on_child(c, &c->levels->rail, c->dst, c->src, c->count);
+    ch_coll_init_child(in, c, &c->levels->rail, c->dst, c->src, c->count);
 }
 
 /* The PE of host `node` on rail `rail`: the one of this number or, where there are fewer PEs,
@@ -71,8 +81,9 @@ CH_FN uint32_t ch_rail_pe_on_host(const struct ch_coll *c, uint32_t node)
 
 /* Signal all PEs of the child and wait for the signals of all; lanes may have stored data
  * before. */
-CH_FN chorus_status ch_signal_and_await(const struct ch_coll *c, uint32_t word, uint64_t epoch,
-                                        enum ch_sense sense, struct ch_lanes g)
+CH_PART chorus_status ch_signal_and_await(const struct ch_coll *c, uint32_t word,
+                                          uint64_t epoch, enum ch_sense sense,
+                                          struct ch_lanes g)
 {
     ch_signal_all(c, word, epoch, sense, g);
     return ch_await_all(c, word, epoch, g);
@@ -80,15 +91,15 @@ CH_FN chorus_status ch_signal_and_await(const struct ch_coll *c, uint32_t word, 
 
 /* alltoall within a host, whose PEs make the call `node`: store this PE's blocks into their
  * dest. */
-CH_FN void ch_store_blocks_on_host(const struct ch_coll *c, const struct ch_coll *node,
-                                   struct ch_lanes g)
+CH_PART void ch_store_blocks_on_host(const struct ch_coll *c, const struct ch_coll *node,
+                                     struct ch_lanes g)
 {
     char *mine = c->dst + c->me * c->stride;
 
     for (uint32_t k = 0; k < node->n; k++) {
         const uint32_t pe = node->pes[ch_pe_after(node, k)];
 
-        ch_copy(ch_peer_address(c, pe, mine), c->src + pe * c->stride, ch_bytes(c), g);
+        ch_copy_apart(ch_peer_address(c, pe, mine), c->src + pe * c->stride, ch_bytes(c), g);
     }
 }
 
@@ -99,9 +110,9 @@ CH_FN void ch_store_blocks_on_host(const struct ch_coll *c, const struct ch_coll
 
 /* On the PEs of one host: the first `senders` PEs signal that they have come this far, and the
  * first `receivers` PEs wait for all of these signals. */
-CH_FN chorus_status ch_signal_and_await_on_node(const struct ch_coll *node, uint32_t senders,
-                                                uint32_t receivers, uint64_t epoch,
-                                                enum ch_sense sense, struct ch_lanes g)
+CH_PART chorus_status ch_signal_and_await_on_node(const struct ch_coll *node, uint32_t senders,
+                                                  uint32_t receivers, uint64_t epoch,
+                                                  enum ch_sense sense, struct ch_lanes g)
 {
     chorus_status st = CHORUS_OK;
 
@@ -177,35 +188,35 @@ CH_FN uint32_t ch_host_root(const struct ch_coll *c, uint32_t position)
     return position == 0 ? c->levels->nodes.local[c->root] : ch_host_first(c, position);
 }
 
-/* The same call as c, but among the PEs of this PE's rail, with the PE on the root's host as
- * its root. */
-CH_FN struct ch_coll ch_coll_on_root_rail(const struct ch_coll *c)
+/* *in = the same call as c, but among the PEs of this PE's rail, with the PE on the root's host
+ * as its root. */
+CH_FN void ch_coll_init_root_rail(struct ch_coll *in, const struct ch_coll *c)
 {
-    struct ch_coll rail = ch_coll_on_rail(c);
-
-    rail.root = c->levels->nodes.node[c->root];
-    return rail;
+    ch_coll_init_rail(in, c);
+    in->root = c->levels->nodes.node[c->root];
 }
 
 /* On the first PE (ch_host_first) of a host that is not the root's: receive `bytes` into
  * dst. */
-CH_FN chorus_status ch_host_receive(const struct ch_coll *c, uint32_t position, char *dst,
-                                    size_t bytes, struct ch_lanes g)
+CH_PART chorus_status ch_host_receive(const struct ch_coll *c, uint32_t position, char *dst,
+                                      size_t bytes, struct ch_lanes g)
 {
-    const struct ch_coll rail = ch_coll_on_root_rail(c);
+    struct ch_coll rail;
 
+    ch_coll_init_root_rail(&rail, c);
     return ch_nomial_receive(&rail, position, c->levels->nodes.least + 1, dst, bytes, g);
 }
 
 /* On a PE that has the message: send it to the hosts that this PE serves. from must not change
  * before ch_flush_lent. */
-CH_FN chorus_status ch_host_send(const struct ch_coll *c, uint32_t position, const char *from,
-                                 size_t bytes, struct ch_lanes g)
+CH_PART chorus_status ch_host_send(const struct ch_coll *c, uint32_t position, const char *from,
+                                   size_t bytes, struct ch_lanes g)
 {
-    const struct ch_coll rail = ch_coll_on_root_rail(c);
     const uint32_t least = c->levels->nodes.least, local = c->levels->node.me;
+    struct ch_coll rail;
 
     if (local >= least) return CHORUS_OK;
+    ch_coll_init_root_rail(&rail, c);
     return ch_nomial_send(&rail, position, least + 1,
                           (local + least - ch_host_first(c, position)) % least + 1, from, bytes,
                           g);

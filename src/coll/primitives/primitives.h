@@ -21,6 +21,12 @@ CH_FN size_t ch_chunk_bytes_at(const struct ch_coll *c, enum ch_cell kind, size_
     return ch_min(c->layout->chunk_bytes[kind], ch_bytes(c) - at);
 }
 
+/* ch_copy, for functions of their own (CH_PART). */
+CH_PART void ch_copy_apart(void *dst, const void *src, size_t bytes, struct ch_lanes g)
+{
+    ch_copy(dst, src, bytes, g);
+}
+
 /* May this call send? Not after an earlier one has failed. */
 CH_FN chorus_status ch_check_not_failed(const struct ch_coll *c)
 {
@@ -288,8 +294,8 @@ enum ch_reach_of { CH_TO_ME, CH_TO_ALL };
  * dst = src of PE 0 op src of PE 1 ..., loaded from the memory of the PEs: `src` is this PE's
  * address of the symmetric vector, and every PE of the team is a source, in PE order.
  */
-CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
-                          enum ch_reach_of to, struct ch_lanes g)
+CH_FN void ch_combine_mapped(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
+                             enum ch_reach_of to, struct ch_lanes g)
 {
     for (struct ch_batch b = ch_batch_first(ch_plain_kind(c), dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
@@ -310,13 +316,23 @@ CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, s
     }
 }
 
-/* dst = the plain vectors of `bytes` that the first `count` slots point to, combined in that
- * order. Any lane may have set a slot. dst may be one of them. */
-CH_FN void ch_combine_slots(const struct ch_coll *c, char *dst, uint32_t count, size_t bytes,
-                            struct ch_lanes g)
+/* The same; inside kernels by a function of its own, which needs fewer registers. */
+CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
+                          enum ch_reach_of to, struct ch_lanes g)
 {
-    ch_lanes_sync(g); /* all slots are set */
-    for (struct ch_batch b = ch_batch_first(CH_CELL_simple, dst, bytes, g); ch_batch_more(&b);
+#if CH_INSIDE_KERNELS
+    c->combine_mapped(c, dst, src, bytes, to == CH_TO_ALL, g);
+#else
+    ch_combine_mapped(c, dst, src, bytes, to, g);
+#endif
+}
+
+/* dst = the plain vectors of `bytes` that the first `count` slots point to, combined in that
+ * order. All slots are set. dst may be one of them. */
+CH_FN void ch_combine_set_slots(const struct ch_coll *c, char *dst, uint32_t count,
+                                size_t bytes, struct ch_lanes g)
+{
+    for (struct ch_batch b = ch_batch_first(CH_SLOTS_KIND, dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
         struct ch_value v[CH_AHEAD];
         struct ch_accumulator acc;
@@ -333,10 +349,23 @@ CH_FN void ch_combine_slots(const struct ch_coll *c, char *dst, uint32_t count, 
     }
 }
 
+/* The same; any lane may have set a slot. Inside kernels only the caller of the algorithm knows
+ * the type and the operator as constants. */
+CH_FN void ch_combine_slots(const struct ch_coll *c, char *dst, uint32_t count, size_t bytes,
+                            struct ch_lanes g)
+{
+    ch_lanes_sync(g); /* all slots are set */
+#if CH_INSIDE_KERNELS
+    c->combine_slots(c, dst, count, bytes, g);
+#else
+    ch_combine_set_slots(c, dst, count, bytes, g);
+#endif
+}
+
 /* Store this PE's src to dst on every PE, itself included. src must not change before ch_flush.
  * dst may be src. */
-CH_FN void ch_store_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
-                        struct ch_lanes g)
+CH_PART void ch_store_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
+                          struct ch_lanes g)
 {
     for (uint32_t k = 1; k < c->n && !ch_is_all_mapped(c); k++)
         if (!ch_is_mapped(c, ch_pe_after(c, k)))
@@ -387,7 +416,7 @@ CH_FN void ch_copy_alternating(const struct ch_coll *c, const char *from, uint64
     const size_t bytes = ch_bytes(c);
 
     if (bytes <= CH_PLAIN_BYTES || c->dst == from) {
-        ch_copy(c->dst, from, bytes, g);
+        ch_copy_apart(c->dst, from, bytes, g);
         return;
     }
     for (size_t done = 0, part; done < bytes; done += part) {
@@ -395,7 +424,7 @@ CH_FN void ch_copy_alternating(const struct ch_coll *c, const char *from, uint64
 
         part = ch_min(CH_PLAIN_BYTES, bytes - done);
         at = ch_alternating_offset(epoch, bytes, done, part);
-        ch_copy(c->dst + at, from + at, part, g);
+        ch_copy_apart(c->dst + at, from + at, part, g);
     }
 }
 

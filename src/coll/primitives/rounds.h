@@ -174,7 +174,7 @@ CH_FN chorus_status ch_exchange_words(const struct ch_coll *c, struct ch_words w
     contribution.is_stored = 1;
     if (ch_failure_mark(c) == 0)
         ch_store_words(c, words, ch_last_exchange(c, CH_CELL_simple, g) + 1, g);
-    st = ch_exchange_send(c, CH_CELL_simple, &contribution, exchange, g);
+    st = ch_exchange_send_plain(c, &contribution, exchange, g);
     return st == CHORUS_OK ? ch_await_all(c, CH_WORD_GIVEN, *exchange, g) : st;
 }
 

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_long.cuh: collectives inside kernels that do not go in packets: those of longer
+ * messages, and on teams whose PEs are not all near; of chorus_device.cuh.
+ *
+ * Near PEs access buffers directly. On other teams the bodies are algorithms of streams for
+ * such teams, by one CTA, on duplicate 0 of the team: on two levels if the team has child
+ * teams, else in messages to all. Both are functions of their own, so that a short call has a
+ * branch, and no registers, for them.
+ */
+#ifndef CHORUS_DEVICE_LONG_CUH
+#define CHORUS_DEVICE_LONG_CUH
+
+#include "base/route.h"
+#include "coll/algo/alltoall_levels.h"
+#include "coll/algo/barrier.h"
+#include "coll/algo/broadcast_levels.h"
+#include "coll/algo/fcollect_levels.h"
+#include "coll/algo/reduce_levels.h"
+#include "coll/algo/reducescatter_levels.h"
+
+#define CH_AWAY static __device__ __noinline__ __attribute__((unused))
+
+/* clang-format off */
+/* The algorithms for near PEs, and for teams with child teams. */
+#define CH_LARGE_LIST(X)                     \
+    X(broadcast, ch_broadcast_pull)          \
+    X(fcollect, ch_fcollect_direct)          \
+    X(alltoall, ch_alltoall_direct)          \
+    X(reduce, ch_reduce_two_shot)            \
+    X(reducescatter, ch_reducescatter_pull)
+#define CH_LEVELS_LIST(X)                       \
+    X(broadcast, ch_broadcast_hierarchical)     \
+    X(fcollect, ch_fcollect_hierarchical)       \
+    X(alltoall, ch_alltoall_hierarchical)       \
+    X(reduce, ch_reduce_leaders)                \
+    X(reducescatter, ch_reducescatter_hierarchical)
+/* clang-format on */
+
+/* The call of a team, with what its algorithms need besides. PEs beside each other access each
+ * other's sync memory. */
+CH_FN struct ch_coll ch_coll_away(const struct ch_device_team *team, char *dest,
+                                  const char *source, size_t count, size_t elem_bytes)
+{
+    struct ch_coll c = ch_coll_on_device_team(team, dest, source, count, elem_bytes);
+
+    c.radix = 2;
+    c.policy = ch_wait_policy_here();
+    c.positions = (struct ch_positions *)((char *)team->dup + CH_DEVICE_POSITIONS_AT);
+    c.slots = (struct ch_slot *)((char *)team->dup + CH_DEVICE_SLOTS_AT(team->n));
+    c.remotes = team->is_beside ? 0 : team->remotes;
+    c.levels = team->is_beside ? 0 : team->levels;
+    return c;
+}
+
+CH_FN int ch_combines(chorus_coll coll)
+{
+    return coll == CHORUS_COLL_reduce || coll == CHORUS_COLL_reducescatter;
+}
+
+/* A flat exchange. */
+CH_PART chorus_status ch_exchange_away(const struct ch_coll *c, size_t src_step,
+                                       const char *own, int is_combined, size_t dst_step,
+                                       struct ch_lanes g)
+{
+    const struct ch_exchange x = {.src = c->src,
+                                  .src_step = src_step,
+                                  .own = own,
+                                  .is_combined = is_combined,
+                                  .dst_step = dst_step};
+
+    return ch_exchange_all(c, CH_CELL_simple, x, g);
+}
+
+CH_FN chorus_status ch_run_flat(chorus_coll coll, const struct ch_coll *c, struct ch_lanes g)
+{
+    const int is_combined = ch_combines(coll),
+              has_blocks = coll == CHORUS_COLL_alltoall || coll == CHORUS_COLL_reducescatter;
+
+    if (coll == CHORUS_COLL_broadcast) return ch_broadcast_tree_simple(c, g);
+    return ch_exchange_away(c, has_blocks ? c->stride : 0,
+                            has_blocks ? c->src + c->me * c->stride : c->src, is_combined,
+                            is_combined ? 0 : c->stride, g);
+}
+
+/* A reducescatter on two levels is not possible in place. */
+CH_FN chorus_status ch_run_levels(chorus_coll coll, const struct ch_coll *c, struct ch_lanes g)
+{
+    const char *const end = c->src + c->n * c->stride;
+
+    if (coll == CHORUS_COLL_reducescatter && c->dst >= c->src && c->dst < end)
+        return ch_run_flat(coll, c, g);
+    CH_LEVELS_LIST(CH_RUN)
+    return CHORUS_ERR_ARG;
+}
+
+/* The status of a call that ends with st: posts return none, but mark the ring. */
+CH_FN chorus_status ch_status_away(chorus_status st)
+{
+    if (st != CHORUS_OK) return st;
+    return ch_ring_failure(&ch_state.ring);
+}
+
+/* The end of a call, of which all lanes have the same status: the team is given back, or has
+ * failed. */
+CH_FN chorus_status ch_end_long(const struct ch_device_team *team, uint64_t number,
+                                chorus_status st, uint32_t late_pe, struct ch_lanes g)
+{
+    if (st != CHORUS_OK) {
+        ch_fail_call(team, st, late_pe, g);
+        return st;
+    }
+    /* The state is there for the block that takes the team next. */
+    if (g.lane == 0) asm volatile("fence.acq_rel.gpu;" ::: "memory");
+    ch_put_back(team, number, g);
+    ch_check_release(team, g);
+    ch_lanes_sync(g); /* the next call may be any lane's */
+    return CHORUS_OK;
+}
+
+/* A function of these; all have one type, so that a call is in one place. */
+typedef chorus_status ch_long_call(const struct ch_device_team *team, char *dest,
+                                   const char *source, size_t count, uint32_t root,
+                                   uint32_t type, uint32_t elem_bytes, struct ch_lanes g);
+
+/* A call of this type and operator, with the PEs and slots of another. */
+template <uint32_t TYPE, uint32_t OP, size_t BYTES>
+CH_FN struct ch_coll ch_typed(const struct ch_coll *c)
+{
+    struct ch_coll typed;
+
+    ch_coll_init(&typed, c->me, c->n, c->peers, 0);
+    typed.type = TYPE;
+    typed.op = OP;
+    typed.elem_bytes = BYTES;
+    typed.slots = c->slots;
+    return typed;
+}
+
+template <uint32_t TYPE, uint32_t OP, size_t BYTES>
+CH_AWAY void ch_combine_slots_as(const struct ch_coll *c, char *dst, uint32_t count,
+                                 size_t bytes, struct ch_lanes g)
+{
+    const struct ch_coll typed = ch_typed<TYPE, OP, BYTES>(c);
+
+    ch_combine_set_slots(&typed, dst, count, bytes, g);
+}
+
+template <uint32_t TYPE, uint32_t OP, size_t BYTES>
+CH_AWAY void ch_combine_mapped_as(const struct ch_coll *c, char *dst, const char *src,
+                                  size_t bytes, int to_all, struct ch_lanes g)
+{
+    const struct ch_coll typed = ch_typed<TYPE, OP, BYTES>(c);
+
+    ch_combine_mapped(&typed, dst, src, bytes, to_all ? CH_TO_ALL : CH_TO_ME, g);
+}
+
+/* All lanes: a collective that is a constant, of elements of this type. */
+template <chorus_coll COLL, uint32_t TYPE, uint32_t OP, size_t BYTES>
+CH_AWAY chorus_status ch_run_away(const struct ch_device_team *team, char *dest,
+                                  const char *source, size_t count, uint32_t root,
+                                  uint32_t type, uint32_t elem_bytes, struct ch_lanes g)
+{
+    struct ch_coll c = ch_coll_away(team, dest, source, count, BYTES);
+    struct ch_ticket ticket;
+    uint32_t late_pe = team->me;
+    uint64_t number;
+    chorus_status st;
+
+    (void)type, (void)elem_bytes; /* such calls are not compared */
+    if (count == 0) return CHORUS_OK;
+    ticket = ch_take(team->dup, g);
+    c.root = root;
+    c.late_peer = &late_pe;
+    if (ch_combines(COLL)) c.combine_slots = ch_combine_slots_as<TYPE, OP, BYTES>;
+    ch_lanes_sync(g); /* what any lane wrote is before the fences */
+    ch_publish();
+    number = ch_lanes_broadcast(g, ch_ticket_number(ticket));
+    if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
+    st = c.levels != 0 ? ch_run_levels(COLL, &c, g) : ch_run_flat(COLL, &c, g);
+    return ch_end_long(team, number, ch_lanes_agree(ch_status_away(st), g), late_pe, g);
+}
+
+CH_FN chorus_status ch_run_plain(chorus_coll coll, const struct ch_coll *c, struct ch_lanes g)
+{
+    CH_LARGE_LIST(CH_RUN)
+    return CHORUS_ERR_ARG;
+}
+
+/* The same on near PEs. */
+template <chorus_coll COLL, uint32_t TYPE, uint32_t OP, size_t BYTES>
+CH_AWAY chorus_status ch_run_near(const struct ch_device_team *team, char *dest,
+                                  const char *source, size_t count, uint32_t root,
+                                  uint32_t type, uint32_t elem_bytes, struct ch_lanes g)
+{
+    struct ch_coll c = ch_coll_on_device_team(team, dest, source, count, BYTES);
+    struct ch_ticket ticket;
+    uint32_t late_pe = team->me;
+    uint64_t number;
+    chorus_status st;
+
+    c.root = root;
+    c.policy = ch_wait_policy_here();
+    c.late_peer = &late_pe;
+    if (ch_combines(COLL)) c.combine_mapped = ch_combine_mapped_as<TYPE, OP, BYTES>;
+    st = ch_check_call(COLL, team, &c, type, ch_combines(COLL) ? OP : 0,
+                       count * BYTES / elem_bytes, g);
+    if (st == CHORUS_OK && count == 0) ch_check_release(team, g);
+    if (st != CHORUS_OK || count == 0) return st;
+    ticket = ch_take(team->dup, g);
+    ch_lanes_sync(g);
+    if (g.lane < c.n) ch_publish();
+    number = ch_lanes_broadcast(g, ch_ticket_number(ticket));
+    if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
+    st = ch_run_plain(COLL, &c, g);
+    ch_lanes_sync(g); /* all lanes have done what was left to do */
+    return ch_end_long(team, number, st, late_pe, g);
+}
+
+/* A call of `count` elements, which CHORUS_CHECK is to know as elements of another type. */
+template <chorus_coll COLL, uint32_t TYPE, uint32_t OP, size_t BYTES>
+CH_FN chorus_status ch_call_long(const struct ch_device_team *team, void *dest,
+                                 const void *source, size_t count, uint32_t root, uint32_t type,
+                                 size_t elem_bytes, struct ch_lanes g)
+{
+    ch_long_call *const run = team->remotes == 0 ? ch_run_near<COLL, TYPE, OP, BYTES>
+                                                 : ch_run_away<COLL, TYPE, OP, BYTES>;
+
+    return run(team, (char *)dest, (const char *)source, count, root, type,
+               (uint32_t)elem_bytes, g);
+}
+
+/* --- barriers --------------------------------------------------------------------------- */
+
+/* One lane: store this PE's `word` on a PE. */
+CH_PART void ch_signal_away(const struct ch_device_team *team, const struct ch_coll *c,
+                            uint32_t pe, uint32_t word, uint64_t value)
+{
+    const uint32_t world = team->worlds[pe];
+    const struct ch_there there = {
+        world, (uint64_t)((char *)ch_word_at(c, pe, word, c->me) + team->remotes[pe].sync)};
+
+    if ((ch_state.away >> world & 1) == 0)
+        ch_word_store(ch_word_at(c, pe, word, c->me), value, CH_ENTRY);
+    else
+        ch_report_far(ch_far_signal(ch_far_here(), there, value, 0), (int)world,
+                      ch_lanes_of_thread());
+}
+
+CH_PART void ch_quiet_away(void)
+{
+    ch_quiet_far();
+}
+
+/* As ch_barrier_push, in messages to all: what the PE has posted is complete already. */
+CH_FN chorus_status ch_barrier_flat_away(const struct ch_device_team *team, struct ch_coll *c,
+                                         uint64_t *number, struct ch_lanes g)
+{
+    const uint64_t exchange = *number + 1;
+
+    for (uint32_t k = 1 + g.lane; k < c->n; k += g.width)
+        ch_signal_away(team, c, ch_pe_after(c, k), CH_WORD_MET, exchange);
+    *number = exchange;
+    return ch_await_all(c, CH_WORD_MET, exchange, g);
+}
+
+/* The barrier of at most a warp's lanes, which have taken the team with this number, after
+ * their fence. What the PE has posted is complete before it signals. */
+CH_AWAY chorus_status ch_barrier_away(const struct ch_device_team *team, uint64_t number,
+                                      struct ch_lanes g)
+{
+    struct ch_coll c = ch_coll_away(team, 0, 0, 0, 1);
+    uint32_t late_pe = team->me;
+    chorus_status st;
+
+    c.late_peer = &late_pe;
+    if (g.lane == 0) ch_quiet_away();
+    ch_lanes_sync(g);
+    st = c.levels != 0 ? ch_barrier_hierarchical(&c, g)
+                       : ch_barrier_flat_away(team, &c, &number, g);
+    return ch_end_long(team, number, ch_lanes_agree(ch_status_away(st), g), late_pe, g);
+}
+
+/* The same. Of a function that it calls by its address, the compiler knows the type alone; else
+ * it would let the function and its caller have registers of their own. */
+CH_FN chorus_status ch_barrier_long(const struct ch_device_team *team, uint64_t number,
+                                    struct ch_lanes g)
+{
+    chorus_status (*run)(const struct ch_device_team *, uint64_t, struct ch_lanes) =
+        ch_barrier_away;
+
+    asm volatile("" : "+l"(run));
+    return run(team, number, g);
+}
+
+#endif /* CHORUS_DEVICE_LONG_CUH */
