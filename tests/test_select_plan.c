@@ -2,6 +2,8 @@
 /* Which rule decides: the match, needs, clamps and the order of the sources. */
 #include "select_fixture.h"
 
+#include "coll/routed_list.h"
+
 #include <sys/stat.h>
 
 /* The line of the rule that decides; 0 if none does. */
@@ -167,6 +169,43 @@ START_TEST(offers__follow_type_reach_and_place)
                           CH_NEED_SYMMETRIC);
     ck_assert_uint_eq(ch_offers(CHORUS_TYPE_f16, CH_REACH_network, CH_NEED_SYMMETRIC),
                       CH_NEED_put | CH_NEED_lines | CH_NEED_nodes | CH_NEED_SYMMETRIC);
+}
+END_TEST
+
+/* Do routed kernels run it? */
+static bool is_routed(enum ch_algo_id id)
+{
+    static const bool are[CH_ALGO_COUNT] = {
+#define X(coll, work, dest, proto, fn, kind, parts) [CH_ALGO_##fn] = true,
+        CH_ROUTED_ROWS(X)
+#undef X
+    };
+
+    return are[id];
+}
+
+/* Only routed kernels have room for the peers of large teams. */
+START_TEST(plan__large_team_on_gpus__has_a_routed_kernel)
+{
+    struct ch_select *select = NULL;
+    struct ch_request r = reduce_of(64, 65);
+    struct ch_plan plan;
+
+    ck_assert_int_eq(ch_select_open("", "", &select), CHORUS_OK);
+    r.machine = "cuda";
+    for (int coll = 0; coll < CHORUS_COLL_COUNT; coll++)
+        for (r.reach = CH_REACH_mapped; r.reach < 1u << CH_REACH_COUNT; r.reach <<= 1)
+            for (r.bytes = 4; r.bytes < 1ull << 32; r.bytes *= 8) {
+                r.coll = (chorus_coll)coll;
+                r.nodes = r.reach == CH_REACH_mapped ? 1 : 65;
+                r.offers = ch_offers_on_gpu(r.pes, ch_offers(r.type, r.reach, 0));
+                ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
+                ck_assert_msg(is_routed(plan.algo->id), "%s:%s of %s", plan.algo->name,
+                              ch_proto_names[plan.algo->proto], ch_coll_names[coll]);
+            }
+    ck_assert_uint_eq(ch_offers_on_gpu(64, CH_NEED_map), CH_NEED_map | CH_NEED_copy_engine);
+    ck_assert_uint_eq(ch_offers_on_gpu(65, CH_NEED_map | CH_NEED_put), CH_NEED_put);
+    ch_select_close(select);
 }
 END_TEST
 
@@ -404,6 +443,7 @@ static void add(TCase *tests)
     tcase_add_test(tests, match__network__is_served_by_tables_that_name_it);
     tcase_add_test(tests, match__buffers_elsewhere__next_tables_are_asked);
     tcase_add_test(tests, offers__follow_type_reach_and_place);
+    tcase_add_test(tests, plan__large_team_on_gpus__has_a_routed_kernel);
     tcase_add_test(tests, plan__lines_are_torn__another_protocol);
     tcase_add_test(tests, plan__ctas_and_radix__held_to_what_there_is);
     tcase_add_test(tests, order__option_then_user_then_shipped__a_collective_at_a_time);

@@ -8,6 +8,7 @@
 #include "coll/reduce.h"
 #include "device/device.h"
 #include "select/select.h"
+#include "team/device.h"
 #include "team/sync.h"
 
 #include <inttypes.h>
@@ -137,12 +138,14 @@ static chorus_status place(const struct info_args *args, const struct ch_options
     r->ctas_max = ctas_of(options, r, machine == 1);
     if (args->is_beside && machine == 0)
         return CH_FAIL(CHORUS_ERR_ARG, "--beside is of GPUs; expected --machine cuda");
-    r->ctas_slim = machine == 1 && !ch_request_is_in_pool(r) ? r->ctas_max : 0;
+    r->ctas_slim = machine == 1 && !ch_request_is_in_pool(r) && r->pes <= CH_DEVICE_PES_MAX
+                       ? r->ctas_max
+                       : 0;
     r->chunk_bytes = options->chunk * (r->reach == CH_REACH_network ? CH_CHUNK_FAR : 1);
     r->offers = ch_offers(r->type, r->reach,
                           (args->is_in_place ? 0 : CH_NEED_apart) |
                               (args->is_elsewhere ? 0 : CH_NEED_SYMMETRIC));
-    if (machine == 1) r->offers |= CH_NEED_copy_engine;
+    if (machine == 1) r->offers = ch_offers_on_gpu(r->pes, r->offers);
     return CHORUS_OK;
 }
 

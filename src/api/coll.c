@@ -78,7 +78,7 @@ static uint32_t gpu_offers(const struct ch_context *context, const struct ch_cal
 
     if (!context->keeps_lines) offers &= ~(uint32_t)CH_NEED_lines;
     if (call->team->is_in_pool && call->team->node == NULL) offers &= ~(uint32_t)CH_NEED_nodes;
-    return offers | CH_NEED_copy_engine | (multicasts ? CH_NEED_multicast : 0u);
+    return ch_offers_on_gpu(call->team->n, offers | (multicasts ? CH_NEED_multicast : 0u));
 }
 
 struct ch_request ch_request_of(const struct ch_context *context, const struct ch_call *call)

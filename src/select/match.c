@@ -2,6 +2,8 @@
 /* match.c: does a rule apply to a request? The reason in words, if it does not. */
 #include "select/table.h"
 
+#include "team/device.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,6 +56,13 @@ uint32_t ch_offers(chorus_type type, uint32_t reach, uint32_t facts)
     if (type != CHORUS_TYPE_f16 && type != CHORUS_TYPE_bf16) offers |= CH_NEED_whole;
     if (is_integer(type)) offers |= CH_NEED_exact;
     return offers;
+}
+
+uint32_t ch_offers_on_gpu(uint32_t pes, uint32_t offers)
+{
+    const uint32_t of_few = CH_NEED_map | CH_NEED_packets | CH_NEED_lines | CH_NEED_multicast;
+
+    return pes > CH_DEVICE_PES_MAX ? offers & ~of_few : offers | CH_NEED_copy_engine;
 }
 
 static bool is_in_range(struct ch_range range, uint64_t value)

@@ -125,6 +125,10 @@ bool ch_request_is_in_pool(const struct ch_request *request);
  * CH_NEED_SYMMETRIC. */
 uint32_t ch_offers(chorus_type type, uint32_t reach, uint32_t facts);
 
+/* The same for a request of a team of so many PEs on GPUs, from what it would meet on hosts.
+ * With more than CH_DEVICE_PES_MAX PEs kernels send only words and plain messages. */
+uint32_t ch_offers_on_gpu(uint32_t pes, uint32_t offers);
+
 /* The tables that are used, most specific first, and the forced choices. Owned by the caller;
  * created once. */
 struct ch_select;

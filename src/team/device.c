@@ -63,12 +63,23 @@ static size_t slot_bytes(const struct ch_team *team)
            line * line;
 }
 
-/* With up to a line of padding: the slots begin at a multiple of a line. */
+/* The offset of a large team's lists from its record, behind all else, in whole lines. With up
+ * to a line of padding: the slots begin at a multiple of a line. */
+static size_t lists_offset(const struct ch_team *team)
+{
+    const size_t line = sizeof(struct ch_line);
+    const size_t bytes = CH_DEVICE_TEAM_BYTES(team->n) + line +
+                         (size_t)2 * team->n * slot_bytes(team) +
+                         (team->check_bytes != 0 ? CH_DEVICE_CHECK_BYTES(team->n) : 0);
+
+    return (bytes + line - 1) / line * line;
+}
+
 size_t ch_device_area_bytes(const struct ch_team *team)
 {
-    return CH_DEVICE_TEAM_BYTES(team->n) + sizeof(struct ch_line) +
-           (size_t)2 * team->n * slot_bytes(team) +
-           (team->check_bytes != 0 ? CH_DEVICE_CHECK_BYTES(team->n) : 0);
+    const size_t lists = ch_team_is_large(team) ? 4 * team->n * sizeof(size_t) : 0;
+
+    return lists_offset(team) + lists;
 }
 
 /* The team's layout with the slots of calls inside kernels, which are behind the record.
@@ -104,6 +115,22 @@ static void add_far_peers(struct ch_teams *teams)
         if (!ch_heap_is_mapped(teams->heap, pe)) state->away |= UINT64_C(1) << pe;
         state->peers[pe].shift = teams->links->to[pe].shift;
     }
+}
+
+/* The address of the record of a team, behind the states of its duplicates. */
+static char *record_at(const struct ch_team *team)
+{
+    return (char *)team->states + team->n_dups * CH_DEVICE_DUP_BYTES(team->n);
+}
+
+size_t *ch_device_lists(const struct ch_team *team)
+{
+    return (size_t *)(void *)(record_at(team) + lists_offset(team));
+}
+
+const struct ch_peer *ch_device_peers(const struct ch_team *team)
+{
+    return peers_of(record_at(team));
 }
 
 /* The record of a team, for the address `at` on the GPU. */
@@ -160,7 +187,7 @@ chorus_status ch_device_table_add(struct ch_teams *teams, const struct ch_team *
     char *record;
 
     if (teams->device_state.teams == NULL) return CHORUS_OK;
-    record = (char *)team->states + team->n_dups * CH_DEVICE_DUP_BYTES(team->n);
+    record = record_at(team);
     CH_TRY(write_record(device, team, handle, record));
     if (handle == CHORUS_TEAM_WORLD && team->n <= CH_DEVICE_PES_MAX) {
         teams->device_state.world = record_of(team, handle, record);

@@ -57,14 +57,14 @@ static void append_route(struct image *image, const struct ch_teams *teams,
     route->timeout_ns = teams->device_state.terms.timeout_ns;
 }
 
-/* Append the team's list of remotes, with their routes. */
+/* Append the team's list of remotes, with their routes; without any, if all PEs are near. */
 static void append_remotes(struct image *image, const struct ch_teams *teams,
                            const struct ch_team *team, uint64_t *done,
                            const struct ch_remote **there_out)
 {
     struct ch_remote *remotes = append(image, team->n * sizeof(*remotes), there_out);
 
-    for (uint32_t pe = 0; pe < team->n; pe++) {
+    for (uint32_t pe = 0; team->remotes != NULL && pe < team->n; pe++) {
         struct ch_link *link = NULL;
 
         if (team->remotes[pe].link != NULL) append_route(image, teams, team, pe, done, &link);
@@ -147,7 +147,8 @@ static chorus_status write_routes(const struct ch_teams *teams, const struct ch_
     void *done = NULL, *there = NULL;
 
     fill(&image, teams, team, routes);
-    CH_TRY(ch_heap_pool_alloc(teams->heap, team->n_dups * sizeof(*routes->done), &done));
+    if (ch_team_has_posts(team))
+        CH_TRY(ch_heap_pool_alloc(teams->heap, team->n_dups * sizeof(*routes->done), &done));
     routes->done = done;
     CH_TRY(ch_heap_sync_alloc(teams->heap, image.used, &there));
     routes->there = image.there = there;
@@ -164,7 +165,7 @@ static chorus_status write_routes(const struct ch_teams *teams, const struct ch_
 
 chorus_status ch_routes_open(const struct ch_teams *teams, struct ch_team *team)
 {
-    if (!team->is_in_pool || team->remotes == NULL) return CHORUS_OK;
+    if (!ch_team_has_posts(team) && !ch_team_is_large(team)) return CHORUS_OK;
     team->routes = calloc(1, sizeof(*team->routes));
     if (team->routes == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the routes of a team of %u PEs",
@@ -184,7 +185,8 @@ void ch_routes_settle(const struct ch_team *team, chorus_status why)
 void ch_routes_close(const struct ch_teams *teams, struct ch_team *team)
 {
     if (team->routes == NULL) return;
-    ch_links_forget_words(teams->links, team->routes->done, team->n_dups);
+    if (ch_team_has_posts(team))
+        ch_links_forget_words(teams->links, team->routes->done, team->n_dups);
     ch_heap_sync_free(teams->heap, team->routes->there);
     ch_heap_pool_free(teams->heap, team->routes->done);
     free(team->routes);

@@ -177,7 +177,7 @@ chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
                                    ch_team_ended(team), team->last_run.ctas));
     CH_TRY(ch_team_enter(team, ch_team_draw_ticket(team, false)));
     /* So do their last posts, such as credits, which no peer has waited for. */
-    if (team->routes != NULL) CH_TRY(ch_links_drain_posts(teams->links));
+    if (ch_team_has_posts(team)) CH_TRY(ch_links_drain_posts(teams->links));
     /* Messages that this PE still sends to others' sync memory could arrive after the words
      * that the leaders forward. */
     if (team->levels != NULL)

@@ -148,6 +148,11 @@ CH_MUST_CHECK chorus_status ch_device_table_open(struct ch_teams *teams,
 
 /* Memory of a team on a GPU behind its duplicates: its record, and slots for packets. */
 size_t ch_device_area_bytes(const struct ch_team *team);
+/* The address, in the GPU's memory, of four lists of as many numbers as a large team has PEs:
+ * those of its alltoallv that runs. */
+size_t *ch_device_lists(const struct ch_team *team);
+/* The address, in the GPU's memory, of the peers of the team, [n], behind its record. */
+const struct ch_peer *ch_device_peers(const struct ch_team *team);
 
 /* Write the team's record, and enter it in the table under its handle. A no-op without a
  * table. */

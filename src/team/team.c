@@ -401,7 +401,9 @@ static void set_n_dups(const struct ch_teams *teams, struct ch_team *team,
     const uint32_t pooled = CH_POOL_DUPS_OF(team->n, reach.is_far),
                    most = reach.dups_most < pooled ? reach.dups_most : pooled;
 
-    team->n_dups = team->is_on_gpu ? 2 * teams->n_dups : teams->n_dups;
+    /* Routed kernels, which run all calls of large teams, use no slim duplicates. */
+    team->n_dups =
+        team->is_on_gpu && !ch_team_is_large(team) ? 2 * teams->n_dups : teams->n_dups;
     team->layout.n_whole = teams->n_dups;
     if (!team->is_in_pool) return;
     if (team->layout.n_whole > most) team->layout.n_whole = most;

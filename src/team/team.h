@@ -142,6 +142,19 @@ static inline bool ch_team_is_in_use(const struct ch_team *team)
     return team->last_run.stream != 0 || team->last_captured[0].stream != 0;
 }
 
+/* Has it more PEs than arguments and constant memory have room for? Routed kernels run its
+ * collectives, with peers in the memory of the GPU. */
+static inline bool ch_team_is_large(const struct ch_team *team)
+{
+    return team->is_on_gpu && team->n > CH_DEVICE_PES_MAX;
+}
+
+/* Do its kernels post requests to the ring? */
+static inline bool ch_team_has_posts(const struct ch_team *team)
+{
+    return team->is_in_pool && team->remotes != NULL;
+}
+
 struct ch_teams; /* all teams of a PE, by handle */
 
 /* Create WORLD, SHARED, NODE and SAME_MYPE_NODE. Collective over the job. `links` are

@@ -39,7 +39,7 @@ uint32_t ch_gpu_share_ctas(const struct ch_gpu *gpu);
 void ch_gpu_team_ended(struct ch_gpu *gpu, uint32_t slot);
 
 /* OK if a kernel can perform the call. ERR_UNSUPPORTED for algorithms and element types that
- * only hosts support, and for teams of more than CH_KERNEL_PES_MAX PEs. */
+ * only hosts support. */
 CH_MUST_CHECK chorus_status ch_gpu_check(const struct ch_call *call);
 
 /*

@@ -21,6 +21,12 @@ struct ch_gpu {
     struct ch_front *front;              /* owned */
 };
 
+/* May the job have teams whose calls routed kernels run? */
+static bool has_routed_calls(const struct ch_heap *heap)
+{
+    return ch_heap_has_pool(heap) || ch_heap_n_pes(heap) > CH_DEVICE_PES_MAX;
+}
+
 /* Load the kernels, and determine how many CTAs of any of them run at the same time. PEs that
  * share the GPU may do so by time slices or by NVIDIA's MPS, of which only the latter divides
  * it: CUDA does not tell them apart, so each PE uses no more than its share. */
@@ -29,7 +35,7 @@ static chorus_status load_kernels(struct ch_gpu *gpu, bool is_early)
     uint32_t ctas = 0;
     int multiprocessors = 0;
 
-    CH_TRY(ch_kernels_load(gpu->terms.device, ch_heap_has_pool(gpu->heap), &ctas));
+    CH_TRY(ch_kernels_load(gpu->terms.device, has_routed_calls(gpu->heap), &ctas));
     CH_TRY_CUDA(gpu->terms.device, "reading the number of multiprocessors",
                 cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount,
                                        ch_device_id_of(gpu->terms.device)->ordinal));
@@ -160,10 +166,6 @@ chorus_status ch_gpu_check(const struct ch_call *call)
                        "%s of %s needs a heap in host memory: GPUs do not combine this type; "
                        "set CHORUS_HEAP=host",
                        ch_coll_names[call->algo->coll], ch_type_names[call->asked->type]);
-    if (call->team->n > CH_KERNEL_PES_MAX)
-        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                       "the team has %u PEs; collectives on GPUs serve up to %u", call->team->n,
-                       CH_KERNEL_PES_MAX);
     return CHORUS_OK;
 }
 
@@ -185,7 +187,8 @@ static chorus_status launch(const struct ch_gpu *gpu, const struct ch_call *call
     if (turn->capture == 0 && last != 0 && last != turn->number)
         ch_front_inherit_waits(gpu->front, turn->number, last);
     CH_TRY(ch_queue_call(&gpu->terms, call, turn, &ctas));
-    if (ch_kernel_is_routed(call)) ch_links_expect_posts(call->team->teams->links);
+    if (ch_kernel_is_routed(call) && ch_team_has_posts(call->team))
+        ch_links_expect_posts(call->team->teams->links);
     return ch_turn_end(gpu->heap, call->team, turn, ctas);
 }
 
@@ -239,7 +242,7 @@ static void settle_if_failed(const struct ch_gpu *gpu, const struct ch_team *tea
 {
     const int why = ch_fault_status(gpu->terms.faults, team);
 
-    if (team->routes != NULL && why != CHORUS_OK) ch_routes_settle(team, (chorus_status)why);
+    if (ch_team_has_posts(team) && why != CHORUS_OK) ch_routes_settle(team, (chorus_status)why);
 }
 
 chorus_status ch_gpu_run(struct ch_gpu *gpu, const struct ch_call *call)

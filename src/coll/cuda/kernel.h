@@ -7,7 +7,8 @@
 #include "coll/shape.h"
 #include "team/sync.h"
 
-/* Peers are arguments of the kernel, which need no loads; this is their largest number. */
+/* Peers are arguments of the kernel, which need no loads; this is their largest number. Routed
+ * kernels take theirs from the memory of the GPU, and serve teams of any number of PEs. */
 #define CH_KERNEL_PES_MAX 64u
 
 /* The kinds of reports: a wait that failed; requests to other hosts that were not posted, or
@@ -67,7 +68,8 @@ struct ch_kernel_args {
     const struct ch_levels *levels;  /* likewise; null: the team has no child teams */
     const uint64_t *ring_broken;     /* of routed kernels: see struct ch_ring_shared */
     struct ch_sync_layout layout;
-    struct ch_peer peers[CH_KERNEL_PES_MAX];
+    struct ch_peer peers[CH_KERNEL_PES_MAX]; /* not of routed kernels */
+    const struct ch_peer *peers_there;       /* [n], of routed kernels, in the GPU's memory */
 };
 
 /* A second argument, of kernels whose blocks have a pattern (coll.h). */
@@ -75,6 +77,9 @@ struct ch_kernel_pattern {
     size_t dst_step, src_step;
     size_t dst_counts[CH_KERNEL_PES_MAX], dst_offsets[CH_KERNEL_PES_MAX];
     size_t src_counts[CH_KERNEL_PES_MAX], src_offsets[CH_KERNEL_PES_MAX];
+    /* Of a large team: these four lists, one after the other, [n] each, in the GPU's memory;
+     * else null. */
+    const size_t *lists_there;
 };
 
 #endif /* CH_KERNEL_H */

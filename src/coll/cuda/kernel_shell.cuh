@@ -20,6 +20,12 @@ CH_FN struct ch_dup *ch_kernel_dup(const struct ch_kernel_args *a)
     return (struct ch_dup *)(a->dups + (size_t)(blockIdx.x * a->dup_bytes));
 }
 
+/* Its slots in the memory of the GPU, behind its positions. */
+CH_FN struct ch_slot *ch_kernel_slots(const struct ch_kernel_args *a)
+{
+    return (struct ch_slot *)((char *)ch_kernel_dup(a) + CH_DEVICE_SLOTS_AT(a->n));
+}
+
 /* The address of the mark of failure, one for all CTAs, so that a call with more CTAs that is
  * queued after one with fewer also detects the failure. */
 CH_FN uint64_t *ch_kernel_failed_mark(const struct ch_kernel_args *a)
@@ -134,7 +140,7 @@ CH_FN void ch_prefetch_routes(const struct ch_coll *c, struct ch_lanes g)
 {
     const char *route = 0;
 
-    if (g.lane < c->n) route = (const char *)c->remotes[g.lane].link;
+    if (c->remotes != 0 && g.lane < c->n) route = (const char *)c->remotes[g.lane].link;
     if (route == 0) return;
     asm volatile("prefetch.global.L1 [%0];" ::"l"(route));
     asm volatile("prefetch.global.L1 [%0];" ::"l"(route + sizeof(struct ch_route) - 1));
@@ -201,7 +207,7 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type, i
     struct ch_dup *dup = ch_kernel_dup(a);
     struct ch_coll c;
 
-    ch_coll_init(&c, a->me, a->n, a->peers, &a->layout);
+    ch_coll_init(&c, a->me, a->n, CH_ROUTED ? a->peers_there : a->peers, &a->layout);
     ch_coll_set_cta(&c, blockIdx.x, dup);
     ch_coll_set_buffers(&c, a->dst, a->src, a->count, a->elem_bytes,
                         ch_part_of(&a->share, a->count, blockIdx.x));
@@ -222,6 +228,15 @@ CH_FN struct ch_coll ch_coll_of(const struct ch_kernel_args *a, uint32_t type, i
     return c;
 }
 
+/* Let the pattern have the lists at `there`, of a large team of n. */
+CH_FN void ch_set_lists(struct ch_pattern *pattern, const size_t *there, uint32_t n)
+{
+    pattern->dst_counts = there;
+    pattern->dst_offsets = there + n;
+    pattern->src_counts = there + (size_t)2 * n;
+    pattern->src_offsets = there + (size_t)3 * n;
+}
+
 /* Give the CTA the pattern of the call's blocks and, if it is uneven, all of these. If their
  * lengths differ, the call goes on: were it to stop, its peers would wait. */
 CH_FN void ch_set_pattern(struct ch_coll *c, struct ch_pattern *pattern,
@@ -239,6 +254,7 @@ CH_FN void ch_set_pattern(struct ch_coll *c, struct ch_pattern *pattern,
     pattern->dst_offsets = p->dst_offsets;
     pattern->src_counts = p->src_counts;
     pattern->src_offsets = p->src_offsets;
+    if (CH_ROUTED && p->lists_there != 0) ch_set_lists(pattern, p->lists_there, a->n);
     pattern->unequal = unequal;
     pattern->copies_less = 1;
     unequal->sent = 0;
@@ -251,7 +267,8 @@ CH_FN void ch_set_pattern(struct ch_coll *c, struct ch_pattern *pattern,
 }
 
 /* An algorithm's function, with its type as a constant, in a kernel with these arguments, which
- * does `before` and `after` besides. */
+ * does `before` and `after` besides. The slots of routed kernels are in the memory of the GPU,
+ * as teams of any number of PEs have one for each. */
 #define CH_KERNEL_WITH(args, before, after, name, fn, T, kind, proto)           \
     extern "C" __global__ void __launch_bounds__(CH_LANES_##kind, 1) name args  \
     {                                                                           \
@@ -265,7 +282,7 @@ CH_FN void ch_set_pattern(struct ch_coll *c, struct ch_pattern *pattern,
         chorus_status st;                                                       \
                                                                                 \
         c.policy = &policy;                                                     \
-        c.slots = slots;                                                        \
+        c.slots = CH_ROUTED ? ch_kernel_slots(&a) : slots;                      \
         c.late_peer = &late_peer;                                               \
         c.is_due = CH_IS_DUE_##kind;                                            \
         before;                                                                 \

@@ -68,4 +68,18 @@ extern "C" __global__ void __launch_bounds__(1)
 
 const void *const ch_kernel_check_begin = (const void *)ch_k_check_begin;
 const void *const ch_kernel_check_end = (const void *)ch_k_check_end;
+#else
+/* One lane for each PE of the part. The kernel of the call before, which reads the last lists,
+ * has ended, since this one is not launched early. */
+extern "C" __global__ void __launch_bounds__(CH_KERNEL_PES_MAX)
+    ch_k_lists(const __grid_constant__ struct ch_lists_args a)
+{
+    const uint32_t pe = a.first + threadIdx.x;
+
+    if (threadIdx.x >= a.count) return;
+    for (uint32_t list = 0; list < CH_LISTS; list++)
+        a.there[(size_t)list * a.n + pe] = a.part[list][threadIdx.x];
+}
+
+const void *const ch_kernel_lists = (const void *)ch_k_lists;
 #endif

@@ -14,6 +14,7 @@
 #include "coll/shape.h"
 #include "device/driver_cuda.h"
 #include "team/routes.h"
+#include "team/table.h"
 
 #include <string.h>
 
@@ -64,11 +65,13 @@ static const void *routed_kernel_of(const struct ch_call *call)
     return table == NULL ? NULL : table[id];
 }
 
-/* Between PEs beside each other, what is sent through sync memory needs no links. */
+/* Between PEs beside each other, what is sent through sync memory needs no links. Other kernels
+ * have no room for the peers of a large team. */
 bool ch_kernel_is_routed(const struct ch_call *call)
 {
     const struct ch_team *team = call->team;
 
+    if (ch_team_is_large(team)) return true;
     if (team->remotes == NULL) return false;
     return !team->is_beside || call->algo->kernel == CH_KERNEL_none ||
            (call->algo->needs & CH_NEED_SYMMETRIC) != 0;
@@ -131,11 +134,13 @@ static chorus_status load_nvls(const struct ch_device *device, uint32_t *least_c
     return CHORUS_OK;
 }
 
-/* Load the kernels of teams whose PEs are not all near, of which few CTAs run. */
+/* Load the kernels of large teams, and of those whose PEs are not all near, of which few CTAs
+ * run. */
 static chorus_status load_routed(const struct ch_device *device)
 {
     uint32_t room = UINT32_MAX;
 
+    CH_TRY(load_kernel(device, ch_kernel_lists, &room));
     CH_TRY(load_table(device, ch_routed_move, CH_ROUTED_ID_COUNT, &room));
     for (int type = 0; type < CHORUS_TYPE_COUNT; type++)
         if (routed_combining[type] != NULL)
@@ -168,6 +173,8 @@ enum { LANES_MIN = 64, WARP_LANES = 32, PIECE_BYTES = 16 };
  * ctas_early_of. */
 enum { TEAMS_AT_ONCE = 2 };
 
+_Static_assert(CH_KERNEL_PES_MAX == CH_DEVICE_PES_MAX,
+               "a team is large if it has more PEs than kernels have arguments for");
 _Static_assert(sizeof(struct ch_kernel_args) + sizeof(struct ch_kernel_pattern) <= 4096,
                "drivers before CUDA 12.1 take no longer arguments");
 
@@ -198,13 +205,14 @@ static void fill_args(const struct ch_queue_terms *terms, const struct ch_call *
         .fault = &terms->faults[team->slot],
         .layout = team->layout,
     };
-    if (team->routes != NULL) {
+    if (ch_team_has_posts(team)) {
         a->remotes = team->routes->remotes;
         a->levels = team->routes->levels;
         a->is_beside = team->is_beside;
         a->ring_broken = &ch_links_ring(team->teams->links)->shared->broken;
     }
-    memcpy(a->peers, team->peers, team->n * sizeof(a->peers[0]));
+    a->peers_there = ch_device_peers(team);
+    if (!ch_team_is_large(team)) memcpy(a->peers, team->peers, team->n * sizeof(a->peers[0]));
 }
 
 /* Set the second argument, of the kernels of alltoalls, collect and alltoallv. The lists of an
@@ -216,7 +224,11 @@ static void fill_pattern(const struct ch_call *call, struct ch_kernel_pattern *p
 
     p->dst_step = (size_t)asked->dst * elem_bytes;
     p->src_step = (size_t)asked->sst * elem_bytes;
-    if (ch_coll_is_listed(asked->coll)) {
+    p->lists_there = NULL;
+    if (!ch_coll_is_listed(asked->coll)) return;
+    if (ch_team_is_large(call->team)) {
+        p->lists_there = ch_device_lists(call->team);
+    } else {
         memcpy(p->dst_counts, asked->dest_counts, list);
         memcpy(p->dst_offsets, asked->dest_offsets, list);
         memcpy(p->src_counts, asked->source_counts, list);
@@ -328,6 +340,38 @@ static chorus_status put_kernel(struct queued *q, const void *kernel, uint32_t c
     return CHORUS_OK;
 }
 
+/* Launch the kernel that stores the lists of an alltoallv of a large team, for the PEs from
+ * `first` on. */
+static chorus_status put_part_of_lists(const struct queued *q, uint32_t first)
+{
+    const chorusx_call *asked = q->call->asked;
+    const size_t *const lists[CH_LISTS] = {asked->dest_counts, asked->dest_offsets,
+                                           asked->source_counts, asked->source_offsets};
+    const uint32_t n = q->call->team->n;
+    struct ch_lists_args args = {.there = ch_device_lists(q->call->team),
+                                 .n = n,
+                                 .first = first,
+                                 .count = (uint32_t)ch_min(n - first, CH_KERNEL_PES_MAX)};
+    void *list[] = {&args};
+    const cudaLaunchConfig_t config = {
+        .gridDim = {1, 1, 1}, .blockDim = {CH_KERNEL_PES_MAX, 1, 1}, .stream = q->stream};
+
+    for (int i = 0; i < CH_LISTS; i++)
+        memcpy(args.part[i], lists[i] + first, args.count * sizeof(size_t));
+    CH_TRY_CUDA(q->terms->device, "launching a copy of the lists of an alltoallv",
+                cudaLaunchKernelExC(&config, ch_kernel_lists, list));
+    return CHORUS_OK;
+}
+
+/* Let the lists of the call be in the memory of the GPU, if its kernel finds them there. */
+static chorus_status put_lists(const struct queued *q)
+{
+    if (q->pattern.lists_there == NULL) return CHORUS_OK;
+    for (uint32_t first = 0; first < q->call->team->n; first += CH_KERNEL_PES_MAX)
+        CH_TRY(put_part_of_lists(q, first));
+    return CHORUS_OK;
+}
+
 /* Launch the last kernel of the call, whose CTAs are counted. */
 static chorus_status put_last_kernel(struct queued *q, const void *kernel, uint32_t ctas,
                                      unsigned lanes)
@@ -379,6 +423,7 @@ static chorus_status put_call(struct queued *q)
     const struct ch_call *call = q->call;
 
     if (call->algo->needs & CH_NEED_copy_engine) return put_copies(q);
+    CH_TRY(put_lists(q));
     return put_last_kernel(q, ch_kernel_of(call), call->ctas, lanes_of(call));
 }
 
