@@ -182,7 +182,10 @@ static void teams(int on_host, void *stream)
 
     expect_reach(CHORUS_TEAM_WORLD, outsider < 0);
     EXPECT(chorusx_device_state(&state, sizeof(state)) == CHORUS_OK);
-    EXPECT((state.far == 0) == (outsider < 0));
+    EXPECT((state.far == 0) == (outsider < 0) && (state.has_far == 0) == (outsider < 0));
+    for (int pe = 0; pe < chorus_n_pes(); pe++)
+        if (is_near(pe))
+            EXPECT((char *)object + state.peers[pe].shift == chorus_ptr(object, pe));
     EXPECT(chorusx_int_sum_reduce_on_stream(CHORUS_TEAM_WORLD, object, object, 64, stream) ==
            CHORUS_OK);
     EXPECT(chorus_team_split_strided(CHORUS_TEAM_WORLD, 0, 1, n, NULL, 0, &team) == CHORUS_OK);

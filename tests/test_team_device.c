@@ -190,8 +190,12 @@ START_TEST(state__any__has_no_padding)
                                                   sizeof(s->peers[0].door));
     ck_assert_uint_eq(sizeof(*s), sizeof(s->teams) + sizeof(s->slot_mask) + sizeof(s->ordinal) +
                                       sizeof(s->n_sharing) + sizeof(s->terms) + sizeof(s->far) +
-                                      sizeof(s->away) + sizeof(s->fence_is_quiet) + ring +
-                                      team + sizeof(s->peers));
+                                      sizeof(s->away) + sizeof(s->has_far) +
+                                      sizeof(s->fence_is_quiet) + ring + team +
+                                      sizeof(s->peers) + sizeof(s->others));
+    ck_assert_uint_eq(sizeof(struct ch_device_pe), sizeof(s->others->shift) +
+                                                       sizeof(s->others->is_far) +
+                                                       sizeof(s->others->is_away));
 }
 END_TEST
 

@@ -210,10 +210,28 @@ CH_FN const struct ch_wait_policy *ch_wait_policy_here(void)
     return (const struct ch_wait_policy *)&ch_state.terms;
 }
 
+/* Is a PE not among those in constant memory? */
+CH_FN int ch_is_other(int pe)
+{
+    return __builtin_expect((uint32_t)pe >= CH_DEVICE_PES_MAX, 0);
+}
+
+/* Such a PE. */
+CH_FN const struct ch_device_pe *ch_other_pe(int pe)
+{
+    return &ch_state.others[(uint32_t)pe - CH_DEVICE_PES_MAX];
+}
+
+/* Add it to an address of this PE to get that of the same object at a peer. */
+CH_FN uintptr_t ch_shift_of(int pe)
+{
+    return (uintptr_t)(ch_is_other(pe) ? ch_other_pe(pe)->shift : ch_state.peers[pe].shift);
+}
+
 /* Where a peer has the symmetric object that this PE has at `mine`. */
 template <typename T> CH_FN T *ch_at_pe(T *mine, int pe)
 {
-    T *const there = (T *)((uintptr_t)mine + (uintptr_t)ch_state.peers[pe].shift);
+    T *const there = (T *)((uintptr_t)mine + ch_shift_of(pe));
 
     __builtin_assume(__isGlobal(there)); /* as all symmetric memory is */
     return there;
@@ -222,7 +240,13 @@ template <typename T> CH_FN T *ch_at_pe(T *mine, int pe)
 /* Is a peer not near? Its memory is reached by requests to the ring of this PE. */
 CH_FN int ch_is_far(int pe)
 {
-    return (int)(ch_state.far >> pe & 1);
+    return ch_is_other(pe) ? (int)ch_other_pe(pe)->is_far : (int)(ch_state.far >> pe & 1);
+}
+
+/* Nor is its pool mapped? */
+CH_FN int ch_is_away(int pe)
+{
+    return ch_is_other(pe) ? (int)ch_other_pe(pe)->is_away : (int)(ch_state.away >> pe & 1);
 }
 
 /* One thread: the job's hosts are to learn of a call that failed. 0: no team's. */

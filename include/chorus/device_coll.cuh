@@ -27,7 +27,8 @@ CH_FN struct ch_coll ch_coll_on_device_team(const struct ch_device_team *team, v
 
     ch_coll_init(&c, team->me, team->n, team == &ch_state.world ? ch_state.peers : team->peers,
                  &team->layout);
-    __builtin_assume(c.n > 0 && c.n <= CH_DEVICE_PES_MAX && c.me < c.n);
+    __builtin_assume(c.n > 0 && c.me < c.n);
+    __builtin_assume(team->remotes != 0 || c.n <= CH_DEVICE_PES_MAX);
     ch_coll_set_cta(&c, 0, team->dup);
     ch_coll_set_buffers(&c, (char *)dest, (const char *)source, count, elem_bytes, all);
     c.type = CHORUS_TYPE_u8;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device_long.cuh: collectives inside kernels that do not go in packets: those of longer
- * messages, and on teams whose PEs are not all near; of chorus_device.cuh.
+ * messages, and on teams that are large or whose PEs are not all near; of chorus_device.cuh.
  *
  * Near PEs access buffers directly. On other teams the bodies are algorithms of streams for
  * such teams, by one CTA, on duplicate 0 of the team: on two levels if the team has child
@@ -44,6 +44,7 @@ CH_FN struct ch_coll ch_coll_away(const struct ch_device_team *team, char *dest,
 {
     struct ch_coll c = ch_coll_on_device_team(team, dest, source, count, elem_bytes);
 
+    c.peers = team->peers; /* in constant memory are those of few PEs */
     c.radix = 2;
     c.policy = ch_wait_policy_here();
     c.positions = (struct ch_positions *)((char *)team->dup + CH_DEVICE_POSITIONS_AT);
@@ -97,7 +98,7 @@ CH_FN chorus_status ch_run_levels(chorus_coll coll, const struct ch_coll *c, str
 /* The status of a call that ends with st: posts return none, but mark the ring. */
 CH_FN chorus_status ch_status_away(chorus_status st)
 {
-    if (st != CHORUS_OK) return st;
+    if (st != CHORUS_OK || ch_state.has_far == 0) return st;
     return ch_ring_failure(&ch_state.ring);
 }
 
@@ -240,7 +241,7 @@ CH_PART void ch_signal_away(const struct ch_device_team *team, const struct ch_c
     const struct ch_there there = {
         world, (uint64_t)((char *)ch_word_at(c, pe, word, c->me) + team->remotes[pe].sync)};
 
-    if ((ch_state.away >> world & 1) == 0)
+    if (!ch_is_away((int)world))
         ch_word_store(ch_word_at(c, pe, word, c->me), value, CH_ENTRY);
     else
         ch_report_far(ch_far_signal(ch_far_here(), there, value, 0), (int)world,
@@ -274,7 +275,7 @@ CH_AWAY chorus_status ch_barrier_away(const struct ch_device_team *team, uint64_
     chorus_status st;
 
     c.late_peer = &late_pe;
-    if (g.lane == 0) ch_quiet_away();
+    if (g.lane == 0 && ch_state.has_far != 0) ch_quiet_away();
     ch_lanes_sync(g);
     st = c.levels != 0 ? ch_barrier_hierarchical(&c, g)
                        : ch_barrier_flat_away(team, &c, &number, g);

@@ -41,8 +41,7 @@ CH_FN struct ch_far ch_far_here(void)
 /* The same object at such a peer, by its own address. */
 CH_FN struct ch_there ch_there_of(const void *mine, int pe)
 {
-    const struct ch_there there = {(uint32_t)pe,
-                                   (uint64_t)mine + (uint64_t)ch_state.peers[pe].shift};
+    const struct ch_there there = {(uint32_t)pe, (uint64_t)mine + (uint64_t)ch_shift_of(pe)};
 
     return there;
 }
@@ -514,7 +513,7 @@ CHORUS_BOTH void chorus_fence(void)
 
 CHORUS_BOTH void chorus_quiet(void)
 {
-    if (ch_state.far != 0) ch_quiet_far();
+    if (ch_state.has_far != 0) ch_quiet_far();
     __threadfence_system();
 }
 #endif /* __CUDA_ARCH__ */

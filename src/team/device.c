@@ -99,22 +99,67 @@ static struct ch_sync_layout layout_of(const struct ch_team *team, const char *r
     return layout;
 }
 
-/* Set how calls inside kernels reach PEs that are not near: by the ring, and by the addresses
- * that those have themselves. */
-static void add_far_peers(struct ch_teams *teams)
+/* How calls inside kernels reach a PE of the job: at its addresses as mapped here, or by the
+ * ring and the addresses that it has itself. In a team with far PEs, algorithms reach near PEs
+ * of other hosts as far ones, but these calls do not. */
+static struct ch_device_pe pe_of(const struct ch_teams *teams, const struct ch_team *world,
+                                 uint32_t pe)
+{
+    const bool is_far = !ch_heap_is_near(teams->heap, pe);
+
+    return (struct ch_device_pe){.shift = ch_team_has_posts(world) ? teams->links->to[pe].shift
+                                                                   : world->peers[pe].shift,
+                                 .is_far = is_far,
+                                 .is_away = is_far && !ch_heap_is_mapped(teams->heap, pe)};
+}
+
+/* Set how calls inside kernels reach the PEs in constant memory. */
+static void add_first_pes(struct ch_teams *teams, const struct ch_team *world)
+{
+    struct ch_device_state *state = &teams->device_state;
+
+    for (uint32_t pe = 0; pe < world->n && pe < CH_DEVICE_PES_MAX; pe++) {
+        const struct ch_device_pe is = pe_of(teams, world, pe);
+
+        state->peers[pe] = world->peers[pe];
+        state->far |= (uint64_t)is.is_far << pe;
+        state->away |= (uint64_t)is.is_away << pe;
+        state->peers[pe].shift = is.shift;
+    }
+}
+
+/* Write how calls inside kernels reach the other PEs to the memory of the GPU. */
+static chorus_status add_other_pes(struct ch_teams *teams, const struct ch_team *world)
+{
+    const uint32_t n = world->n - CH_DEVICE_PES_MAX;
+    const size_t bytes = n * sizeof(struct ch_device_pe);
+    struct ch_device_pe *others = malloc(bytes);
+    void *there = NULL;
+    chorus_status st;
+
+    if (others == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a list of %u PEs", n);
+    for (uint32_t i = 0; i < n; i++)
+        others[i] = pe_of(teams, world, CH_DEVICE_PES_MAX + i);
+    st = ch_heap_sync_alloc(teams->heap, bytes, &there);
+    if (st == CHORUS_OK) st = ch_device_copy(ch_heap_device(teams->heap), there, others, bytes);
+    free(others);
+    if (st == CHORUS_OK) teams->device_state.others = there;
+    return st;
+}
+
+/* Set how calls inside kernels reach the PEs of the job, which are those of WORLD. */
+static chorus_status add_pes(struct ch_teams *teams, const struct ch_team *world)
 {
     struct ch_device_state *state = &teams->device_state;
     const struct ch_ring *ring = ch_links_ring(teams->links);
 
-    if (ring == NULL) return;
-    state->ring = *ring;
-    state->fence_is_quiet = !ch_links_keep_order(teams->links);
-    for (uint32_t pe = 0; pe < state->world.n; pe++) {
-        if (ch_heap_is_near(teams->heap, pe)) continue;
-        state->far |= UINT64_C(1) << pe;
-        if (!ch_heap_is_mapped(teams->heap, pe)) state->away |= UINT64_C(1) << pe;
-        state->peers[pe].shift = teams->links->to[pe].shift;
+    add_first_pes(teams, world);
+    if (ring != NULL) {
+        state->has_far = 1;
+        state->ring = *ring;
+        state->fence_is_quiet = !ch_links_keep_order(teams->links);
     }
+    return world->n > CH_DEVICE_PES_MAX ? add_other_pes(teams, world) : CHORUS_OK;
 }
 
 /* The address of the record of a team, behind the states of its duplicates. */
@@ -138,8 +183,9 @@ static struct ch_device_team record_of(const struct ch_team *team, ch_team_handl
                                        char *at)
 {
     const struct ch_sync_layout layout = layout_of(team, at);
-    const bool is_checked = team->check_bytes != 0 && !team->is_in_pool,
-               is_mapped = team->remotes == NULL || team->is_beside;
+    const bool is_checked = team->check_bytes != 0 && !team->is_in_pool && team->routes == NULL,
+               has_packets =
+                   team->routes == NULL || (team->is_beside && !ch_team_is_large(team));
 
     return (struct ch_device_team){
         .me = team->me,
@@ -153,7 +199,7 @@ static struct ch_device_team record_of(const struct ch_team *team, ch_team_handl
         .peers = peers_of(at),
         .worlds = (const uint32_t *)(const void *)(peers_of(at) + team->n),
         .dup = team->states,
-        .short_bytes = is_mapped && !is_checked ? layout.chunk_bytes[CH_CELL_ll] : 0,
+        .short_bytes = has_packets && !is_checked ? layout.chunk_bytes[CH_CELL_ll] : 0,
         .layout = layout,
     };
 }
@@ -189,10 +235,9 @@ chorus_status ch_device_table_add(struct ch_teams *teams, const struct ch_team *
     if (teams->device_state.teams == NULL) return CHORUS_OK;
     record = record_at(team);
     CH_TRY(write_record(device, team, handle, record));
-    if (handle == CHORUS_TEAM_WORLD && team->n <= CH_DEVICE_PES_MAX) {
+    if (handle == CHORUS_TEAM_WORLD) {
         teams->device_state.world = record_of(team, handle, record);
-        memcpy(teams->device_state.peers, team->peers, team->n * sizeof(struct ch_peer));
-        add_far_peers(teams);
+        CH_TRY(add_pes(teams, team));
     }
     return ch_device_store(device, entry_of(teams, handle), (uintptr_t)record, sizeof(record));
 }

@@ -7,7 +7,8 @@
  * records, by slot of the handle, exists as long as the PE. Kernels find it by a
  * ch_device_state, of which every module of the program that contains kernels has a copy in
  * constant memory (chorus_device.cuh). The state also contains the record of
- * CHORUS_TEAM_WORLD, so that calls on that team need no dependent loads.
+ * CHORUS_TEAM_WORLD, and the first PEs of the job, so that calls on that team and to these PEs
+ * need no dependent loads.
  */
 #ifndef CH_TEAM_DEVICE_H
 #define CH_TEAM_DEVICE_H
@@ -42,7 +43,7 @@ CH_FN uint32_t ch_fault_inside_at(uint64_t team)
     return team == 0 ? 0 : 1 + (uint32_t)team % CH_TEAM_SLOTS;
 }
 
-/* The size of the largest teams that GPU kernels of host calls support. */
+/* The number of PEs in constant memory, and of those of a team in the arguments of kernels. */
 #define CH_DEVICE_PES_MAX 64u
 
 struct ch_device_team {
@@ -50,7 +51,8 @@ struct ch_device_team {
     int32_t handle;
     uint32_t is_checked; /* 1: calls inside kernels are compared (CHORUS_CHECK) */
     uint64_t id;
-    const struct ch_remote *remotes; /* [n]; null: all PEs are near */
+    const struct ch_remote *remotes; /* [n]; null: all PEs are near, and the team is not large
+                                        (ch_team_is_large) */
     const struct ch_levels *levels;  /* null: no child teams */
     uint64_t is_beside;              /* 1: they are near, or beside each other */
     const struct ch_peer *peers;     /* [n], behind this */
@@ -59,6 +61,12 @@ struct ch_device_team {
                            as PEs are neither near nor beside, or calls are compared */
     struct ch_dup *dup; /* duplicate 0's, which calls inside kernels use */
     struct ch_sync_layout layout; /* the same for longer messages of packets */
+};
+
+/* A PE whose number in the job is CH_DEVICE_PES_MAX or more. */
+struct ch_device_pe {
+    ptrdiff_t shift;
+    uint32_t is_far, is_away; /* as the bits of `far` and `away` */
 };
 
 /* No padding: copies are compared as bytes. The shift of a peer that is not near is that to its
@@ -71,10 +79,12 @@ struct ch_device_state {
     struct ch_device_terms terms;
     uint64_t far;                /* bit p: PE p is not near, and calls post to the ring */
     uint64_t away;               /* bit p: neither is its pool mapped */
+    uint64_t has_far;            /* 1: some PEs are not near */
     uint64_t fence_is_quiet;     /* 1: puts to a PE may take effect in another order */
     struct ch_ring ring;         /* if there are such PEs */
     struct ch_device_team world; /* a copy of its record */
-    struct ch_peer peers[CH_DEVICE_PES_MAX]; /* [world.n] */
+    struct ch_peer peers[CH_DEVICE_PES_MAX]; /* of world; the first ones of a larger job, */
+    const struct ch_device_pe *others; /* and the others, in the GPU's memory; null: none */
 };
 
 /* Behind the slots for packets of calls inside kernels, with CHORUS_CHECK: the calls of peers.

@@ -331,12 +331,7 @@ chorus_status ch_teams_device_state(const struct ch_teams *teams,
         return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
                        "calls inside kernels need a heap on GPUs, and the job's heap is in "
                        "host memory; set CHORUS_HEAP=cuda");
-    if (teams->device_state.world.n == 0)
-        return CH_FAIL(CHORUS_ERR_UNSUPPORTED,
-                       "calls inside kernels serve jobs of up to %u PEs, and this job has "
-                       "more; start fewer PEs",
-                       CH_DEVICE_PES_MAX);
     *state_out = teams->device_state;
-    if (state_out->far != 0) ch_links_expect_posts(teams->links);
+    if (state_out->has_far != 0) ch_links_expect_posts(teams->links);
     return CHORUS_OK;
 }
