@@ -184,28 +184,39 @@ static bool is_routed(enum ch_algo_id id)
     return are[id];
 }
 
-/* Only routed kernels have room for the peers of large teams. */
-START_TEST(plan__large_team_on_gpus__has_a_routed_kernel)
+/* Calls of a large team of this reach on GPUs, with buffers of which `facts` hold. */
+static void check_large(const struct ch_select *select, uint32_t reach, uint32_t facts)
 {
-    struct ch_select *select = NULL;
     struct ch_request r = reduce_of(64, 65);
     struct ch_plan plan;
 
-    ck_assert_int_eq(ch_select_open("", "", &select), CHORUS_OK);
     r.machine = "cuda";
+    r.reach = reach;
+    r.nodes = reach == CH_REACH_mapped ? 1 : 65;
+    r.offers = ch_offers_on_gpu(r.pes, ch_offers(r.type, reach, facts));
     for (int coll = 0; coll < CHORUS_COLL_COUNT; coll++)
-        for (r.reach = CH_REACH_mapped; r.reach < 1u << CH_REACH_COUNT; r.reach <<= 1)
-            for (r.bytes = 4; r.bytes < 1ull << 32; r.bytes *= 8) {
-                r.coll = (chorus_coll)coll;
-                r.nodes = r.reach == CH_REACH_mapped ? 1 : 65;
-                r.offers = ch_offers_on_gpu(r.pes, ch_offers(r.type, r.reach, 0));
-                ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
-                ck_assert_msg(is_routed(plan.algo->id), "%s:%s of %s", plan.algo->name,
-                              ch_proto_names[plan.algo->proto], ch_coll_names[coll]);
-            }
+        for (r.bytes = 4; r.bytes < 1ull << 32; r.bytes *= 8) {
+            r.coll = (chorus_coll)coll;
+            ck_assert_int_eq(ch_select_plan(select, &r, &plan), CHORUS_OK);
+            ck_assert_msg(is_routed(plan.algo->id), "%s:%s of %s", plan.algo->name,
+                          ch_proto_names[plan.algo->proto], ch_coll_names[coll]);
+        }
+}
+
+/* Only routed kernels have room for the peers of large teams. */
+START_TEST(plan__large_team_on_gpus__has_a_routed_kernel)
+{
+    static const uint32_t reaches[] = {CH_REACH_mapped, CH_REACH_network, CH_REACH_beside};
+    struct ch_select *select = NULL;
+
+    ck_assert_int_eq(ch_select_open("", "", &select), CHORUS_OK);
+    for (int i = 0; i < 3; i++) {
+        check_large(select, reaches[i], 0);
+        check_large(select, reaches[i], CH_NEED_apart | CH_NEED_SYMMETRIC);
+    }
+    ch_select_close(select);
     ck_assert_uint_eq(ch_offers_on_gpu(64, CH_NEED_map), CH_NEED_map | CH_NEED_copy_engine);
     ck_assert_uint_eq(ch_offers_on_gpu(65, CH_NEED_map | CH_NEED_put), CH_NEED_put);
-    ch_select_close(select);
 }
 END_TEST
 

@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "base/text.h"
 #include "select/table.h"
+#include "team/device.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -217,7 +218,10 @@ bool ch_table_serves(const struct ch_table *table, const struct ch_request *requ
 
 bool ch_is_last(const struct ch_request *request)
 {
-    return (~request->offers & CH_NEED_SYMMETRIC) == 0;
+    const bool is_large =
+        request->pes > CH_DEVICE_PES_MAX && strcmp(request->machine, "cuda") == 0;
+
+    return (~request->offers & CH_NEED_SYMMETRIC) == 0 && !is_large;
 }
 
 /* The first rule of a table that applies to the request; null: none does. */

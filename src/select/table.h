@@ -150,12 +150,12 @@ static inline const struct ch_table *ch_select_table(const struct ch_select *sel
 bool ch_table_mentions(const struct ch_table *table, chorus_coll coll);
 
 /* Is a table for such calls, with rules of their collective? The first such table decides.
- * Exception: if it has no rule for a call with buffers outside the symmetric heap, the next
- * table is used. */
+ * Exceptions: if it has no rule for a call with buffers outside the symmetric heap, or of a
+ * team of more than CH_DEVICE_PES_MAX PEs on GPUs, the next table is used. */
 bool ch_table_serves(const struct ch_table *table, const struct ch_request *request);
 
-/* Is the first table that serves the request also the last that is considered? Yes, if all its
- * buffers are in the symmetric heap. */
+/* Is the first table that serves the request also the last that is considered? Yes, unless the
+ * request is such an exception. */
 bool ch_is_last(const struct ch_request *request);
 
 /* ch_select_plan without its log. */
