@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "coll/cuda/kernels.h"
+#include "coll/cuda/kernels_routed.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -526,6 +527,7 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
 {
     const struct ch_kernel_args *a = args[0];
     const cudaStream_t stream = config->stream;
+    const int is_of_lists = kernel == ch_kernel_lists;
 
     if (stream_of(stream)->device != current) return cudaErrorInvalidResourceHandle;
     if (cuda_fake_put(stream) != cudaSuccess) return cudaErrorStreamCaptureImplicit;
@@ -533,6 +535,8 @@ cudaError_t cudaLaunchKernelExC(const cudaLaunchConfig_t *config, const void *ke
     cuda_fake_note(FAKE_LAUNCH, stream, kernel);
     if (config->numAttrs > 0 && config->attrs[0].val.programmaticStreamSerializationAllowed)
         cuda_fake_note(FAKE_EARLY, stream, kernel);
+    if (cuda_fake.run_call != NULL) cuda_fake.run_call(kernel, config->gridDim.x, args);
+    if (is_of_lists) return cudaSuccess;
     if (a->lets_next) cuda_fake_note(FAKE_LETS, stream, kernel);
     last_kernel = kernel;
     last_args = *a;

@@ -71,6 +71,8 @@ struct cuda_fake {
     int keeps_calls;                    /* calls that are checked do not end */
     void (*run_post)(const void *args); /* what the kernel of posts (transport/post.h) does;
                                            null: nothing */
+    /* What kernels of collectives do, and what precedes them; null: nothing. */
+    void (*run_call)(const void *kernel, unsigned ctas, void **args);
     int may_wait; /* waits on streams for words are accepted that are not met yet */
 
     /* What there is now; all zero in the end. */
