@@ -23,7 +23,7 @@ static const char usage[] =
     "              [--part I/OF] [--net]\n"
     "Runs algorithms on the simulated machine and compares each result with the oracle's.\n"
     "  --algo   this one, as chorus-info algorithms names it; all, if it is not given\n"
-    "  --pes    on this many PEs; on 1 to 64, if it is not given\n"
+    "  --pes    on this many PEs; on 1 to 64 and 256, if it is not given\n"
     "  --seeds  with seeds 0 to COUNT - 1; --seed: with one, as a failure's replay line has "
     "it\n"
     "  --part   of all algorithms each OF-th, from the I-th on\n"
@@ -41,12 +41,13 @@ struct wanted {
  * `./dev sim` thousands with few PEs. */
 static const struct {
     uint32_t pes, seeds;
-} teams[] = {{1, 3}, {2, 10}, {3, 10}, {5, 10}, {7, 10}, {8, 10}, {16, 3}, {33, 1}, {64, 1}};
+} teams[] = {{1, 3},  {2, 10}, {3, 10}, {5, 10}, {7, 10},
+             {8, 10}, {16, 3}, {33, 1}, {64, 1}, {256, 1}};
 
-/* Likewise of runs that only count. */
+/* Likewise of runs on several hosts that only count. */
 static const struct {
     uint32_t pes, seeds;
-} crowds[] = {{33, 5}, {256, 1}, {1000, 1}};
+} crowds[] = {{33, 5}, {1000, 1}};
 
 static void name_of(const struct ch_algo *algo, char *text, size_t text_bytes)
 {
@@ -85,7 +86,7 @@ static bool run_team(const struct ch_algo *algo, uint32_t pes, const struct want
 {
     const bool is_one_seed = wanted->is_given && end == wanted->first + 1;
 
-    if (plan_is_for_host(algo) && !wanted->is_net) {
+    if (plan_is_for_host(algo, pes) && !wanted->is_net) {
         if (!run_seeds(algo, pes, false, wanted->first, end)) return false;
         if (is_one_seed) return true;
     }

@@ -15,16 +15,17 @@
 #include "sim/sim.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-/* A PE's part of a team. */
+/* A PE's part of a team of n, whose lists are owned. */
 struct place {
-    struct ch_peer peers[PLAN_PES_MAX];
-    struct ch_remote remotes[PLAN_PES_MAX];
+    struct ch_peer *peers;     /* [n] */
+    struct ch_remote *remotes; /* [n] */
     struct ch_dup dup;
-    struct ch_positions positions[CH_CELL_COUNT * PLAN_PES_MAX];
-    struct ch_slot slots[PLAN_PES_MAX];
-    uint32_t pes[PLAN_PES_MAX]; /* of a child team */
+    struct ch_positions *positions; /* [CH_CELL_COUNT * n] */
+    struct ch_slot *slots;          /* [n] */
+    uint32_t *pes;                  /* [n], of a child team */
 };
 
 /* A PE between calls. */
@@ -43,6 +44,7 @@ static struct {
     bool has_result[PLAN_CALLS_MAX];       /* of a reduce: the first PE's, to compare with */
     unsigned char results[PLAN_CALLS_MAX][PLAN_BUFFER_BYTES];
     struct pe pes[PLAN_COUNTED_PES_MAX];
+    uint32_t n_open; /* of these, so many have places */
 } drive;
 
 static unsigned char image[PLAN_BUFFER_BYTES],
@@ -344,6 +346,39 @@ static void application(uint32_t pe, uint32_t lane)
 /* --- a run
  * ------------------------------------------------------------------------------------- */
 
+/* Memory of a place for a team of n. */
+static void place_open(struct place *place, uint32_t n)
+{
+    place->peers = calloc(n, sizeof(*place->peers));
+    place->remotes = calloc(n, sizeof(*place->remotes));
+    place->positions = calloc((size_t)CH_CELL_COUNT * n, sizeof(*place->positions));
+    place->slots = calloc(n, sizeof(*place->slots));
+    place->pes = calloc(n, sizeof(*place->pes));
+    if (place->peers == NULL || place->remotes == NULL || place->positions == NULL ||
+        place->slots == NULL || place->pes == NULL)
+        abort();
+}
+
+static void place_close(struct place *place)
+{
+    free(place->peers);
+    free(place->remotes);
+    free(place->positions);
+    free(place->slots);
+    free(place->pes);
+}
+
+/* Free what the run before had. */
+static void close_all(void)
+{
+    for (uint32_t pe = 0; pe < drive.n_open; pe++) {
+        place_close(&drive.pes[pe].team);
+        place_close(&drive.pes[pe].node);
+        place_close(&drive.pes[pe].rail);
+    }
+    drive.n_open = 0;
+}
+
 /* PE `me` meets PE `other`, number `p` of a team whose sync memory is at `sync` in all PEs'
  * memory, and at `copy` what `me` writes there, if `other` is on another host. */
 static void meet(struct place *place, uint32_t me, uint32_t p, uint32_t other, size_t sync,
@@ -385,6 +420,8 @@ static void open_levels(uint32_t me, struct pe *pe)
                    n = ch_node_pes(nodes, node);
     const bool is_on_rail = local < nodes->least;
 
+    place_open(&pe->node, n);
+    place_open(&pe->rail, nodes->count);
     pe->levels.nodes = *nodes;
     for (uint32_t i = 0; i < n; i++)
         meet(&pe->node, me, i, ch_node_pe(nodes, node, i), map.node, 0);
@@ -404,7 +441,9 @@ static void pe_open(uint32_t me)
     const struct plan_map map = plan_map(drive.plan);
 
     memset(pe, 0, sizeof(*pe));
-    for (uint32_t p = 0; p < drive.plan->n && !drive.plan->is_counted; p++)
+    drive.n_open = me + 1;
+    if (map.buffers != 0) place_open(&pe->team, drive.plan->n);
+    for (uint32_t p = 0; p < drive.plan->n && map.buffers != 0; p++)
         meet(&pe->team, me, p, p, 0, map.copies + p * drive.plan->layout.dup_bytes);
     if (drive.plan->is_net) open_levels(me, pe);
 }
@@ -479,6 +518,7 @@ const char *drive_run(const struct plan *plan, uint64_t seed)
     const char *message = NULL;
     size_t used;
 
+    close_all();
     drive.plan = plan;
     memset(drive.costs, 0, sizeof(drive.costs));
     memset(drive.has_result, 0, sizeof(drive.has_result));

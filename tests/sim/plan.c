@@ -144,7 +144,7 @@ static size_t span_bytes(const struct plan_call *call, const struct plan_buffer 
 /* Of the team's own sync memory. */
 static size_t team_bytes(const struct plan *plan)
 {
-    return plan->is_counted ? 0 : plan->layout.dup_bytes;
+    return plan->is_counted && plan->is_net ? 0 : plan->layout.dup_bytes;
 }
 
 /* Anywhere, as odd as the type allows, the two in either order. */
@@ -275,16 +275,19 @@ bool plan_is_for_many(const struct ch_algo *algo)
     }
 }
 
-bool plan_is_for_host(const struct ch_algo *algo)
+bool plan_is_for_host(const struct ch_algo *algo, uint32_t n)
 {
-    return (algo->needs & CH_NEED_nodes) == 0;
+    const bool is_plain = (algo->needs & (CH_NEED_map | CH_NEED_packets)) == 0;
+
+    return (algo->needs & CH_NEED_nodes) == 0 &&
+           n <= (is_plain ? PLAN_PES_MAX : PLAN_LOOKED_PES_MAX);
 }
 
-/* Up to 24 hosts of two to PLAN_PES_MAX PEs, in blocks or in turn: of as many PEs each, if
+/* Up to 24 hosts of two to PLAN_HOST_PES_MAX PEs, in blocks or in turn: of as many PEs each, if
  * there is such a number, or as even as can be. */
 static void choose_many_hosts(struct plan *plan)
 {
-    const uint32_t least = (plan->n + PLAN_PES_MAX - 1) / PLAN_PES_MAX + 1;
+    const uint32_t least = (plan->n + PLAN_HOST_PES_MAX - 1) / PLAN_HOST_PES_MAX + 1;
     const uint32_t most = plan->n / 2 < 24 ? plan->n / 2 : 24;
     const bool is_in_blocks = draw(2) == 0, is_even = draw(2) == 0;
     uint32_t hosts = least + draw(most - least + 1);
@@ -331,7 +334,7 @@ static const struct ch_algo *choose_guest(const struct plan *plan)
 
     do
         guest = &ch_algos[draw(CH_ALGO_COUNT)];
-    while (plan->is_net ? !plan_is_for_net(guest, plan->n) : !plan_is_for_host(guest));
+    while (plan->is_net ? !plan_is_for_net(guest, plan->n) : !plan_is_for_host(guest, plan->n));
     return guest;
 }
 
@@ -345,7 +348,7 @@ const struct plan *plan_make(const struct ch_algo *algo, uint32_t n, bool is_net
     made.n = n;
     made.width = n <= 8 && draw(8) == 0 ? 2 + draw(2) : 1;
     made.is_net = is_net;
-    made.is_counted = is_net && n > PLAN_NET_PES_MAX;
+    made.is_counted = n > (is_net ? PLAN_NET_PES_MAX : PLAN_LOOKED_PES_MAX);
     made.is_weak = false;
     if (is_net) choose_hosts(&made, algo);
     choose_layouts(&made);

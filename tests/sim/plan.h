@@ -14,7 +14,9 @@
 #include <stdint.h>
 
 #define PLAN_CALLS_MAX 4u
-#define PLAN_PES_MAX 64u
+#define PLAN_PES_MAX 256u       /* of a team whose own sync memory is used */
+#define PLAN_LOOKED_PES_MAX 64u /* of those, on one host, of a run that does not only count */
+#define PLAN_HOST_PES_MAX 64u   /* hosts, and PEs of each */
 #define PLAN_NET_PES_MAX 8u
 #define PLAN_COUNTED_PES_MAX 1000u
 
@@ -57,26 +59,27 @@ struct plan {
     uint32_t n, width;
     bool is_net;     /* PEs are on several hosts, between which there are links */
     bool is_weak;    /* on which words overtake puts */
-    bool is_counted; /* nothing is looked at but values and costs, and the team's own sync
-                        memory is not used */
+    bool is_counted; /* nothing is looked at but values and costs; on several hosts, the team's
+                        own sync memory is not used */
     uint32_t host[PLAN_COUNTED_PES_MAX]; /* of each PE */
     struct ch_nodes nodes;               /* the same, as algorithms have it */
     struct ch_sync_layout layout;
-    struct ch_sync_layout node_layout[PLAN_PES_MAX]; /* of the child team of each host */
+    struct ch_sync_layout node_layout[PLAN_HOST_PES_MAX]; /* of the child team of each host */
     struct ch_sync_layout rail_layout;
     uint32_t n_calls;
     struct plan_call calls[PLAN_CALLS_MAX];
 };
 
-/* Can the algorithm run on PEs of several hosts, or: on those of one? */
+/* Can the algorithm run on PEs of several hosts, or: on those of one? Of more than
+ * PLAN_LOOKED_PES_MAX there are runs of those that kernels of large teams run. */
 bool plan_is_for_net(const struct ch_algo *algo, uint32_t n);
-bool plan_is_for_host(const struct ch_algo *algo);
+bool plan_is_for_host(const struct ch_algo *algo, uint32_t n);
 /* Does it call bodies on child teams alone? Then costs can be counted for more PEs, up to
- * PLAN_COUNTED_PES_MAX, with PLAN_PES_MAX hosts and as many PEs of each. */
+ * PLAN_COUNTED_PES_MAX, with PLAN_HOST_PES_MAX hosts and as many PEs of each. */
 bool plan_is_for_many(const struct ch_algo *algo);
 
 /* The same arguments give the same plan. Kept until the next. is_net: on several hosts; of more
- * PEs than PLAN_NET_PES_MAX a run only counts. */
+ * PEs than PLAN_NET_PES_MAX a run only counts, and on one of more than PLAN_LOOKED_PES_MAX. */
 const struct plan *plan_make(const struct ch_algo *algo, uint32_t n, bool is_net,
                              uint64_t seed);
 
