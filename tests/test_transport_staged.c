@@ -943,6 +943,9 @@ START_TEST(layout__of_any_job__fits)
         }
     ck_assert_uint_eq(ch_staged_layout(2, 16 << 20).chunk, 512 << 10);
     ck_assert_uint_ge(ch_staged_layout(64, 16 << 20).chunk, 30 << 10);
+    ck_assert_uint_ge(ch_staged_layout(256, 8 << 20).chunk, 3 << 10);
+    ck_assert_uint_ne(ch_staged_layout(943, 8 << 20).chunk, 0); /* as docs/design/far.md says */
+    ck_assert_uint_eq(ch_staged_layout(944, 8 << 20).chunk, 0);
     ck_assert_uint_eq(ch_staged_layout(2, 4096).chunk, 0);
     ck_assert_uint_eq(ch_staged_layout(1, 16 << 20).chunk, 0);
 }
@@ -978,7 +981,8 @@ START_TEST(open__with_little_memory__says_so)
     struct ch_endpoint *ep = NULL;
 
     ck_assert_int_eq(ch_staged_open(&terms, &ep), CHORUS_ERR_NOMEM);
-    ck_assert(pes_message_has("4096 bytes of pinned memory are too few for the queues of 2"));
+    ck_assert(pes_message_has("4096 bytes of pinned memory are too few for the queues of 2 "
+                              "PEs; start fewer"));
 }
 END_TEST
 

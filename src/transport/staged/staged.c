@@ -91,10 +91,11 @@ chorus_status ch_staged_open(const struct ch_staged_terms *terms, struct ch_endp
     chorus_status status;
 
     if (layout.chunk == 0)
-        return CH_FAIL(
-            CHORUS_ERR_NOMEM,
-            "staged: %zu bytes of pinned memory are too few for the queues of %u PEs",
-            terms->bytes, terms->link.n);
+        return CH_FAIL(CHORUS_ERR_NOMEM,
+                       "staged: %zu bytes of pinned memory are too few for the queues of %u "
+                       "PEs; start fewer, "
+                       "or set CHORUS_HEAP=host",
+                       terms->bytes, terms->link.n);
     ep = calloc(1, sizeof(*ep));
     if (ep == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "staged: no memory for a network");
     ep->terms = *terms;
