@@ -119,10 +119,26 @@ CH_FN chorus_status ch_end_long(const struct ch_device_team *team, uint64_t numb
     return CHORUS_OK;
 }
 
+/* What else a call says, and the lanes that make it. The elements of its type, as CHORUS_CHECK
+ * is to know it, have 1 << size_log2 bytes. More than two words would be passed in local
+ * memory. */
+struct ch_long_terms {
+    uint32_t root : 20, type : 8, size_log2 : 4;
+    uint32_t width : 31, is_few : 1;
+};
+
 /* A function of these; all have one type, so that a call is in one place. */
 typedef chorus_status ch_long_call(const struct ch_device_team *team, char *dest,
-                                   const char *source, size_t count, uint32_t root,
-                                   uint32_t type, uint32_t elem_bytes, struct ch_lanes g);
+                                   const char *source, size_t count, uint64_t terms,
+                                   uint32_t lane);
+
+CH_FN struct ch_long_terms ch_long_terms_of(uint64_t packed)
+{
+    struct ch_long_terms terms;
+
+    memcpy(&terms, &packed, sizeof(terms));
+    return terms;
+}
 
 /* A call of this type and operator, with the PEs and slots of another. */
 template <uint32_t TYPE, uint32_t OP, size_t BYTES>
@@ -159,19 +175,20 @@ CH_AWAY void ch_combine_mapped_as(const struct ch_coll *c, char *dst, const char
 /* All lanes: a collective that is a constant, of elements of this type. */
 template <chorus_coll COLL, uint32_t TYPE, uint32_t OP, size_t BYTES>
 CH_AWAY chorus_status ch_run_away(const struct ch_device_team *team, char *dest,
-                                  const char *source, size_t count, uint32_t root,
-                                  uint32_t type, uint32_t elem_bytes, struct ch_lanes g)
+                                  const char *source, size_t count, uint64_t packed,
+                                  uint32_t lane)
 {
+    const struct ch_long_terms terms = ch_long_terms_of(packed);
+    const struct ch_lanes g = {lane, terms.width, terms.is_few};
     struct ch_coll c = ch_coll_away(team, dest, source, count, BYTES);
     struct ch_ticket ticket;
     uint32_t late_pe = team->me;
     uint64_t number;
     chorus_status st;
 
-    (void)type, (void)elem_bytes; /* such calls are not compared */
     if (count == 0) return CHORUS_OK;
     ticket = ch_take(team->dup, g);
-    c.root = root;
+    c.root = terms.root;
     c.late_peer = &late_pe;
     if (ch_combines(COLL)) c.combine_slots = ch_combine_slots_as<TYPE, OP, BYTES>;
     ch_lanes_sync(g); /* what any lane wrote is before the fences */
@@ -191,21 +208,23 @@ CH_FN chorus_status ch_run_plain(chorus_coll coll, const struct ch_coll *c, stru
 /* The same on near PEs. */
 template <chorus_coll COLL, uint32_t TYPE, uint32_t OP, size_t BYTES>
 CH_AWAY chorus_status ch_run_near(const struct ch_device_team *team, char *dest,
-                                  const char *source, size_t count, uint32_t root,
-                                  uint32_t type, uint32_t elem_bytes, struct ch_lanes g)
+                                  const char *source, size_t count, uint64_t packed,
+                                  uint32_t lane)
 {
+    const struct ch_long_terms terms = ch_long_terms_of(packed);
+    const struct ch_lanes g = {lane, terms.width, terms.is_few};
     struct ch_coll c = ch_coll_on_device_team(team, dest, source, count, BYTES);
     struct ch_ticket ticket;
     uint32_t late_pe = team->me;
     uint64_t number;
     chorus_status st;
 
-    c.root = root;
+    c.root = terms.root;
     c.policy = ch_wait_policy_here();
     c.late_peer = &late_pe;
     if (ch_combines(COLL)) c.combine_mapped = ch_combine_mapped_as<TYPE, OP, BYTES>;
-    st = ch_check_call(COLL, team, &c, type, ch_combines(COLL) ? OP : 0,
-                       count * BYTES / elem_bytes, g);
+    st = ch_check_call(COLL, team, &c, terms.type, ch_combines(COLL) ? OP : 0,
+                       count * BYTES >> terms.size_log2, g);
     if (st == CHORUS_OK && count == 0) ch_check_release(team, g);
     if (st != CHORUS_OK || count == 0) return st;
     ticket = ch_take(team->dup, g);
@@ -227,8 +246,12 @@ CH_FN chorus_status ch_call_long(const struct ch_device_team *team, void *dest,
     ch_long_call *const run = team->remotes == 0 ? ch_run_near<COLL, TYPE, OP, BYTES>
                                                  : ch_run_away<COLL, TYPE, OP, BYTES>;
 
-    return run(team, (char *)dest, (const char *)source, count, root, type,
-               (uint32_t)elem_bytes, g);
+    const struct ch_long_terms terms = {root, type, ch_log2((uint32_t)elem_bytes), g.width,
+                                        g.is_few};
+    uint64_t packed;
+
+    memcpy(&packed, &terms, sizeof(packed));
+    return run(team, (char *)dest, (const char *)source, count, packed, g.lane);
 }
 
 /* --- barriers --------------------------------------------------------------------------- */
