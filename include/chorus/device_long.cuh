@@ -256,36 +256,9 @@ CH_FN chorus_status ch_call_long(const struct ch_device_team *team, void *dest,
 
 /* --- barriers --------------------------------------------------------------------------- */
 
-/* One lane: store this PE's `word` on a PE. */
-CH_PART void ch_signal_away(const struct ch_device_team *team, const struct ch_coll *c,
-                            uint32_t pe, uint32_t word, uint64_t value)
-{
-    const uint32_t world = team->worlds[pe];
-    const struct ch_there there = {
-        world, (uint64_t)((char *)ch_word_at(c, pe, word, c->me) + team->remotes[pe].sync)};
-
-    if (!ch_is_away((int)world))
-        ch_word_store(ch_word_at(c, pe, word, c->me), value, CH_ENTRY);
-    else
-        ch_report_far(ch_far_signal(ch_far_here(), there, value, 0), (int)world,
-                      ch_lanes_of_thread());
-}
-
 CH_PART void ch_quiet_away(void)
 {
     ch_quiet_far();
-}
-
-/* As ch_barrier_push, in messages to all: what the PE has posted is complete already. */
-CH_FN chorus_status ch_barrier_flat_away(const struct ch_device_team *team, struct ch_coll *c,
-                                         uint64_t *number, struct ch_lanes g)
-{
-    const uint64_t exchange = *number + 1;
-
-    for (uint32_t k = 1 + g.lane; k < c->n; k += g.width)
-        ch_signal_away(team, c, ch_pe_after(c, k), CH_WORD_MET, exchange);
-    *number = exchange;
-    return ch_await_all(c, CH_WORD_MET, exchange, g);
 }
 
 /* The barrier of at most a warp's lanes, which have taken the team with this number, after
@@ -294,15 +267,20 @@ CH_AWAY chorus_status ch_barrier_away(const struct ch_device_team *team, uint64_
                                       struct ch_lanes g)
 {
     struct ch_coll c = ch_coll_away(team, 0, 0, 0, 1);
+    uint64_t numbers[CH_CELL_COUNT] = {0};
     uint32_t late_pe = team->me;
+    int is_known = 1;
     chorus_status st;
 
+    numbers[CH_CELL_ll] = number;
+    c.exchanges = numbers;
+    c.is_known = &is_known;
     c.late_peer = &late_pe;
     if (g.lane == 0 && ch_state.has_far != 0) ch_quiet_away();
     ch_lanes_sync(g);
-    st = c.levels != 0 ? ch_barrier_hierarchical(&c, g)
-                       : ch_barrier_flat_away(team, &c, &number, g);
-    return ch_end_long(team, number, ch_lanes_agree(ch_status_away(st), g), late_pe, g);
+    st = c.levels != 0 ? ch_barrier_hierarchical(&c, g) : ch_barrier_push(&c, g);
+    return ch_end_long(team, numbers[CH_CELL_ll], ch_lanes_agree(ch_status_away(st), g),
+                       late_pe, g);
 }
 
 /* The same. Of a function that it calls by its address, the compiler knows the type alone; else

@@ -327,6 +327,14 @@ CH_FN uint64_t ch_ticket_take(uint64_t *word)
     return before;
 }
 
+CH_FN void ch_ticket_skip(uint64_t *word, uint64_t from)
+{
+    asm volatile("{ .reg .b64 before;\n\t"
+                 "atom.relaxed.gpu.global.cas.b64 before, [%0], %1, %2; }" ::"l"(word),
+                 "l"(from), "l"(from + 1)
+                 : "memory");
+}
+
 CH_FN void ch_relaxed_store(uint64_t *word, uint64_t value)
 {
     asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(word), "l"(value) : "memory");

@@ -188,6 +188,13 @@ CH_FN uint64_t ch_ticket_take(uint64_t *word)
     return __atomic_fetch_add(word, 1, __ATOMIC_RELAXED);
 }
 
+/* *word = from + 1 if it is `from`. */
+CH_FN void ch_ticket_skip(uint64_t *word, uint64_t from)
+{
+    (void)__atomic_compare_exchange_n(word, &from, from + 1, false, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED);
+}
+
 /* Store and load a word that any lane of any CTA of this PE may store: relaxed. A lane that
  * acts on a value may assume only that the loads on which its store depended are complete. */
 CH_FN void ch_relaxed_store(uint64_t *word, uint64_t value)

@@ -51,6 +51,7 @@ void ch_sim_quad_load(const void *at, uint64_t *lo, uint64_t *hi);
 void ch_sim_release_fence(void);
 void ch_sim_acquire_fence(void);
 uint64_t ch_sim_ticket_take(uint64_t *word);
+void ch_sim_ticket_skip(uint64_t *word, uint64_t from);
 void ch_sim_relaxed_store(uint64_t *word, uint64_t value);
 uint64_t ch_sim_relaxed_load(const uint64_t *word);
 void ch_sim_copy(void *dst, const void *src, size_t bytes);
@@ -150,6 +151,11 @@ CH_FN void ch_acquire_fence(void)
 CH_FN uint64_t ch_ticket_take(uint64_t *word)
 {
     return ch_sim_ticket_take(word);
+}
+
+CH_FN void ch_ticket_skip(uint64_t *word, uint64_t from)
+{
+    ch_sim_ticket_skip(word, from);
 }
 
 CH_FN void ch_relaxed_store(uint64_t *word, uint64_t value)

@@ -267,6 +267,20 @@ CH_FN int ch_ring_has_credit(const struct ch_ring *ring, uint64_t ticket, uint64
     return ticket - freed < UINT64_C(1) << ring->capacity_log2;
 }
 
+/* How many tickets the consumer has freed, as a lane that waits for its credit looks; `freed`:
+ * when it looked last. Lanes that are far from theirs look where others store what they have
+ * seen, as loads of pinned memory would delay those of the lanes that are next. Some look there
+ * by themselves, since a store may be older than the one that it replaces. */
+CH_FN uint64_t ch_ring_freed(const struct ch_ring *ring, uint64_t ticket, uint64_t freed,
+                             uint32_t looks)
+{
+    enum { NEXT = 32, SELDOM = 16 };
+    const uint64_t missing = ticket - freed - (UINT64_C(1) << ring->capacity_log2);
+
+    return missing < NEXT || looks % SELDOM == 0 ? ch_word_load(ring->freed)
+                                                 : ch_relaxed_load(&ring->shared->seen);
+}
+
 /* Wait for the credit of `ticket`, of which `seen` is not enough. *waited_out: did one have to
  * wait for it? After a failure the ring is broken. */
 CH_FN chorus_status ch_ring_await_credit(const struct ch_ring *ring,
@@ -275,12 +289,14 @@ CH_FN chorus_status ch_ring_await_credit(const struct ch_ring *ring,
 {
     struct ch_wait w;
     chorus_status st = CHORUS_OK;
+    uint32_t looks = 0;
     uint64_t freed;
 
     memset(&w, 0, sizeof(w));
     *waited_out = 0;
     /* Pairs with the store of `freed` in ch_ring_take. */
-    while (!ch_ring_has_credit(ring, ticket, freed = ch_word_load(ring->freed))) {
+    for (freed = ch_word_load(ring->freed); !ch_ring_has_credit(ring, ticket, freed);
+         freed = ch_ring_freed(ring, ticket, freed, ++looks)) {
         *waited_out = 1;
         st = ch_ring_failure(ring);
         if (st == CHORUS_OK) st = ch_wait_slow(policy, &w);
@@ -329,6 +345,9 @@ CH_FN chorus_status ch_ring_post_numbered(const struct ch_ring *ring,
     if (ch_ring_has_data(request)) ch_release_fence();
     ticket = ch_ticket_take(&ring->shared->ticket);
     *ticket_out = ticket;
+    /* Requests of algorithms need no quiet of the program. */
+    if (ch_request_ctx(request) == CH_CTX_ALGORITHMS)
+        ch_ticket_skip(&ring->shared->quieted, ticket);
     if (st != CHORUS_OK) return st;
     if (!ch_ring_has_credit(ring, ticket, seen)) {
         st = ch_ring_await_credit(ring, policy, ticket, &waited);

@@ -149,8 +149,13 @@ static void poll_for_kernels(struct ch_network *network)
     enum { POLLS = 1024 };
     bool has_moved = false;
 
-    for (int i = 0; i < POLLS && ch_proxy_is_busy(network->proxy); i++)
-        if (!progress_once(network, &has_moved) || !has_moved) (void)sched_yield();
+    for (int i = 0; i < POLLS && ch_proxy_is_busy(network->proxy); i++) {
+        if (!progress_once(network, &has_moved)) has_moved = false;
+        if (has_moved)
+            ch_proxy_expect_more(network->proxy);
+        else
+            (void)sched_yield();
+    }
     (void)sleep_until_ready(network, -1, 0);
 }
 
@@ -237,6 +242,7 @@ static void *progress_main(void *arg)
         } else if (progress_once(network, &has_moved) && !has_moved) {
             sleep_long(network);
         } else {
+            if (has_moved && network->proxy != NULL) ch_proxy_expect_more(network->proxy);
             (void)
                 sched_yield(); /* yield to the thread that holds the lock, if PEs share cores */
         }

@@ -23,6 +23,9 @@ _Static_assert(CH_RING_ALL_PES == CH_LINK_ALL, "the network takes the number of 
 /* The thread polls for this long after a call was queued or a request came. */
 #define BUSY_NS (20 * CH_NS_PER_MS)
 
+/* The same after something has arrived for a PE whose kernels post nothing. */
+#define ARRIVAL_NS (2 * CH_NS_PER_MS)
+
 /* A flush or a quiet that is under way. */
 struct call {
     ch_is_over_fn is_over;
@@ -112,9 +115,23 @@ bool ch_proxy_is_busy(const struct ch_proxy *proxy)
     return ch_clock_ns() < __atomic_load_n(&proxy->busy_until, __ATOMIC_RELAXED);
 }
 
+/* Let the progress thread poll for this time, if it would not do so longer. */
+static void poll_for(struct ch_proxy *proxy, uint64_t ns)
+{
+    const uint64_t until = ch_clock_ns() + ns;
+
+    if (until > __atomic_load_n(&proxy->busy_until, __ATOMIC_RELAXED))
+        __atomic_store_n(&proxy->busy_until, until, __ATOMIC_RELAXED);
+}
+
 void ch_proxy_expect(struct ch_proxy *proxy)
 {
-    __atomic_store_n(&proxy->busy_until, ch_clock_ns() + BUSY_NS, __ATOMIC_RELAXED);
+    poll_for(proxy, BUSY_NS);
+}
+
+void ch_proxy_expect_more(struct ch_proxy *proxy)
+{
+    poll_for(proxy, ARRIVAL_NS);
 }
 
 /* Store the word of each flush and quiet that is over. Returns whether there was one. */

@@ -363,6 +363,16 @@ uint64_t ch_sim_ticket_take(uint64_t *word)
     return before;
 }
 
+void ch_sim_ticket_skip(uint64_t *word, uint64_t from)
+{
+    const struct sim_version *latest;
+
+    sim_yield();
+    latest = unit_at(word, SIM_WORD, 8)->latest[cell_of(word)];
+    if ((latest != NULL ? latest->value : 0) == from) (void)add_relaxed(word, from + 1);
+    sim_yield();
+}
+
 /* As a packet, it says what its writer has taken. */
 void ch_sim_relaxed_store(uint64_t *word, uint64_t value)
 {
