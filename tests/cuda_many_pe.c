@@ -225,20 +225,12 @@ static void replays_keep_lists(const struct site *s, cudaStream_t stream)
 /* As the functions of these names in chorus_device.cuh. */
 static bool is_far(const struct ch_device_state *state, uint32_t pe)
 {
-    return pe >= CH_DEVICE_PES_MAX ? state->others[pe - CH_DEVICE_PES_MAX].is_far
-                                   : state->far >> pe & 1;
-}
-
-static bool is_away(const struct ch_device_state *state, uint32_t pe)
-{
-    return pe >= CH_DEVICE_PES_MAX ? state->others[pe - CH_DEVICE_PES_MAX].is_away
-                                   : state->away >> pe & 1;
+    return state->all != NULL ? state->all[pe].is_far : state->far >> pe & 1;
 }
 
 static ptrdiff_t shift_of(const struct ch_device_state *state, uint32_t pe)
 {
-    return pe >= CH_DEVICE_PES_MAX ? state->others[pe - CH_DEVICE_PES_MAX].shift
-                                   : state->peers[pe].shift;
+    return state->all != NULL ? state->all[pe].shift : state->peers[pe].shift;
 }
 
 static void kernels_know_all_pes(void)
@@ -250,7 +242,7 @@ static void kernels_know_all_pes(void)
 
     EXPECT(chorusx_device_state(&state, sizeof(state)) == CHORUS_OK);
     EXPECT(state.world.n == (uint32_t)n && state.world.me == (uint32_t)me);
-    EXPECT((state.others != NULL) == (n > (int)CH_DEVICE_PES_MAX));
+    EXPECT((state.all != NULL) == (n > (int)CH_DEVICE_PES_MAX));
     EXPECT((state.world.remotes != NULL) ==
            (world->remotes != NULL || ch_team_is_large(world)));
     if (state.world.remotes == NULL) return;
@@ -259,7 +251,6 @@ static void kernels_know_all_pes(void)
 
         has_far = has_far || !is_near;
         EXPECT(is_far(&state, pe) == !is_near);
-        EXPECT(is_away(&state, pe) == !ch_heap_is_mapped(context->heap, pe));
         EXPECT(shift_of(&state, pe) == context->links->to[pe].shift);
         EXPECT(state.world.worlds[pe] == pe);
         EXPECT(memcmp(&state.world.peers[pe], &world->peers[pe], sizeof(struct ch_peer)) == 0);

@@ -173,7 +173,9 @@ START_TEST(state__any__has_no_padding)
                           sizeof(l->dup_bytes) + sizeof(l->slim_bytes);
     const size_t team = sizeof(t->me) + sizeof(t->n) + sizeof(t->handle) +
                         sizeof(t->is_checked) + sizeof(t->id) + sizeof(t->remotes) +
-                        sizeof(t->peers) + sizeof(t->worlds) + sizeof(t->dup) + layout;
+                        sizeof(t->levels) + sizeof(t->is_beside) + sizeof(t->is_away) +
+                        sizeof(t->short_bytes) + sizeof(t->peers) + sizeof(t->worlds) +
+                        sizeof(t->dup) + layout;
     const struct ch_ring *r = NULL;
     const size_t ring = sizeof(r->slots) + sizeof(r->freed) + sizeof(r->shared) +
                         sizeof(r->capacity_log2) + sizeof(r->words_log2) + sizeof(r->words) +
@@ -190,12 +192,10 @@ START_TEST(state__any__has_no_padding)
                                                   sizeof(s->peers[0].door));
     ck_assert_uint_eq(sizeof(*s), sizeof(s->teams) + sizeof(s->slot_mask) + sizeof(s->ordinal) +
                                       sizeof(s->n_sharing) + sizeof(s->terms) + sizeof(s->far) +
-                                      sizeof(s->away) + sizeof(s->has_far) +
-                                      sizeof(s->fence_is_quiet) + ring + team +
-                                      sizeof(s->peers) + sizeof(s->others));
-    ck_assert_uint_eq(sizeof(struct ch_device_pe), sizeof(s->others->shift) +
-                                                       sizeof(s->others->is_far) +
-                                                       sizeof(s->others->is_away));
+                                      sizeof(s->has_far) + sizeof(s->fence_is_quiet) + ring +
+                                      team + sizeof(s->peers) + sizeof(s->all));
+    ck_assert_uint_eq(sizeof(struct ch_device_pe),
+                      sizeof(s->all->shift) + sizeof(s->all->is_far));
 }
 END_TEST
 

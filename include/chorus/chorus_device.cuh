@@ -210,22 +210,19 @@ CH_FN const struct ch_wait_policy *ch_wait_policy_here(void)
     return (const struct ch_wait_policy *)&ch_state.terms;
 }
 
-/* Is a PE not among those in constant memory? */
-CH_FN int ch_is_other(int pe)
+/* Is the bit of a PE set in such a word of the state? In a large job all bits are, and tables
+ * in the GPU's memory tell. */
+CH_FN int ch_has_bit(uint64_t bits, int pe)
 {
-    return __builtin_expect((uint32_t)pe >= CH_DEVICE_PES_MAX, 0);
-}
-
-/* Such a PE. */
-CH_FN const struct ch_device_pe *ch_other_pe(int pe)
-{
-    return &ch_state.others[(uint32_t)pe - CH_DEVICE_PES_MAX];
+    return (int)(bits >> ((uint32_t)pe % CH_DEVICE_PES_MAX) & 1);
 }
 
 /* Add it to an address of this PE to get that of the same object at a peer. */
 CH_FN uintptr_t ch_shift_of(int pe)
 {
-    return (uintptr_t)(ch_is_other(pe) ? ch_other_pe(pe)->shift : ch_state.peers[pe].shift);
+    if (ch_has_bit(ch_state.far, pe) && ch_state.all != 0)
+        return (uintptr_t)ch_state.all[pe].shift;
+    return (uintptr_t)ch_state.peers[(uint32_t)pe % CH_DEVICE_PES_MAX].shift;
 }
 
 /* Where a peer has the symmetric object that this PE has at `mine`. */
@@ -240,13 +237,8 @@ template <typename T> CH_FN T *ch_at_pe(T *mine, int pe)
 /* Is a peer not near? Its memory is reached by requests to the ring of this PE. */
 CH_FN int ch_is_far(int pe)
 {
-    return ch_is_other(pe) ? (int)ch_other_pe(pe)->is_far : (int)(ch_state.far >> pe & 1);
-}
-
-/* Nor is its pool mapped? */
-CH_FN int ch_is_away(int pe)
-{
-    return ch_is_other(pe) ? (int)ch_other_pe(pe)->is_away : (int)(ch_state.away >> pe & 1);
+    if (!ch_has_bit(ch_state.far, pe)) return 0;
+    return ch_state.all == 0 || ch_state.all[pe].is_far != 0;
 }
 
 /* One thread: the job's hosts are to learn of a call that failed. 0: no team's. */

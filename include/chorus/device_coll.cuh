@@ -43,14 +43,20 @@ CH_FN int ch_is_short(const struct ch_device_team *team, size_t bytes)
 }
 
 /* clang-format off */
-/* The algorithms of calls inside kernels for a few chunks of packets. This file does not include
- * CH_ALGO_LIST, so that its changes compile no program again. */
+/* The algorithms of calls inside kernels: for a few chunks of packets, and for longer messages.
+ * This file does not include CH_ALGO_LIST, so that its changes compile no program again. */
 #define CH_SMALL_LIST(X)                     \
     X(broadcast, ch_broadcast_push_ll)       \
     X(fcollect, ch_fcollect_push_ll)         \
     X(alltoall, ch_alltoall_push_ll)         \
     X(reduce, ch_reduce_one_shot_ll)         \
     X(reducescatter, ch_reducescatter_push_ll)
+#define CH_LARGE_LIST(X)                     \
+    X(broadcast, ch_broadcast_pull)          \
+    X(fcollect, ch_fcollect_direct)          \
+    X(alltoall, ch_alltoall_direct)          \
+    X(reduce, ch_reduce_two_shot)            \
+    X(reducescatter, ch_reducescatter_pull)
 /* clang-format on */
 
 /* The body for a collective, which is a constant of each call. */
@@ -60,6 +66,12 @@ CH_FN int ch_is_short(const struct ch_device_team *team, size_t bytes)
 CH_FN chorus_status ch_run_packets(chorus_coll coll, const struct ch_coll *c, struct ch_lanes g)
 {
     CH_SMALL_LIST(CH_RUN)
+    return CHORUS_ERR_ARG;
+}
+
+CH_FN chorus_status ch_run_plain(chorus_coll coll, const struct ch_coll *c, struct ch_lanes g)
+{
+    CH_LARGE_LIST(CH_RUN)
     return CHORUS_ERR_ARG;
 }
 
@@ -99,6 +111,16 @@ CH_FN void ch_put_back(const struct ch_device_team *team, uint64_t number, struc
                       (unsigned long long)number);
 }
 
+/* Lane 0: give it back with the number that it has in memory, so that no register keeps it. */
+CH_FN void ch_put_back_unchanged(const struct ch_device_team *team, struct ch_lanes g)
+{
+    if (g.lane == 0)
+        asm volatile(
+            "red.relaxed.gpu.global.and.b64 [%0], %1;" ::"l"(&team->dup->exchanges[CH_CELL_ll]),
+            "l"(~CH_TAKEN)
+            : "memory");
+}
+
 /* Between two barriers of its lanes: what they wrote before is there for the body, and what it
  * wrote, for them all. */
 CH_FN int ch_call_in_packets(chorus_coll coll, const struct ch_device_team *team,
@@ -131,7 +153,34 @@ CH_FN int ch_call_in_packets(chorus_coll coll, const struct ch_device_team *team
     return st;
 }
 
-#include "chorus/device_long.cuh"
+CH_FN int ch_call_plain(chorus_coll coll, const struct ch_device_team *team, struct ch_coll c,
+                        struct ch_lanes g)
+{
+    const struct ch_ticket ticket = ch_take(team->dup, g);
+    uint32_t late_pe = team->me;
+    chorus_status st;
+
+    c.late_peer = &late_pe;
+    ch_lanes_sync(g);
+    if (g.lane < c.n) ch_publish();
+    c.policy = ch_wait_policy_here();
+    if ((ch_lanes_broadcast(g, ch_ticket_number(ticket)) & CH_TAKEN) != 0)
+        return CHORUS_ERR_STATE;
+    st = ch_run_plain(coll, &c, g);
+    g = ch_lanes_opaque(g);
+    ch_lanes_sync(g); /* all lanes have done what was left to do */
+    if (st != CHORUS_OK) {
+        ch_fail_call(team, st, late_pe, g);
+        return st;
+    }
+    /* The epoch is there for the block that takes the team next. */
+    if (g.lane == 0) asm volatile("fence.acq_rel.gpu;" ::: "memory");
+    ch_put_back_unchanged(team, g);
+    ch_lanes_sync(g); /* the next call may be any lane's */
+    return CHORUS_OK;
+}
+
+#include "chorus/device_away.cuh"
 
 /* The barrier of at most a warp's lanes, which know the number, after their fence. */
 CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t number,
@@ -144,7 +193,7 @@ CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t n
     chorus_status st;
 
     if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
-    if (team->remotes != 0) return ch_barrier_long(team, number, g);
+    if (team->remotes != 0) return ch_barrier_far(team, number, g);
     numbers[CH_CELL_ll] = number;
     c.policy = ch_wait_policy_here();
     c.late_peer = &late_pe;
@@ -206,6 +255,17 @@ CH_FN void ch_report_code(int code, struct ch_lanes g)
         ch_report_late(0, (chorus_status)code, ch_state.world.me);
 }
 
+/* Nothing is computed for both ways before it is known which is needed. */
+CH_FN int ch_run_call(chorus_coll coll, const struct ch_device_team *team, struct ch_coll *c,
+                      struct ch_lanes g)
+{
+    if (ch_is_short(team, ch_bytes(c))) return ch_call_in_packets(coll, team, *c, g);
+    if (ch_bytes(c) == 0) return CHORUS_OK;
+    c->src = (const char *)(uintptr_t)ch_opaque_after_loads((uintptr_t)c->src);
+    c->dst = (char *)(uintptr_t)ch_opaque_after_loads((uintptr_t)c->dst);
+    return ch_call_plain(coll, team, *c, ch_lanes_opaque(g));
+}
+
 template <chorus_coll COLL>
 CH_FN int ch_move_call(chorus_team_t handle, void *dest, const void *source, size_t count,
                        size_t elem_bytes, uint32_t type, int root, struct ch_lanes g)
@@ -215,12 +275,12 @@ CH_FN int ch_move_call(chorus_team_t handle, void *dest, const void *source, siz
     struct ch_coll c;
 
     if (team == 0 || root < 0 || (uint32_t)root >= team->n) return CHORUS_ERR_ARG;
-    if (!ch_is_short(team, bytes))
-        return ch_call_long<COLL, CHORUS_TYPE_u8, CHORUS_OP_sum, 1>(
+    if (!ch_is_short(team, bytes) && team->is_away)
+        return ch_call_away<COLL, CHORUS_TYPE_u8, CHORUS_OP_sum, 1>(
             team, dest, source, bytes, (uint32_t)root, type, elem_bytes, g);
     c = ch_coll_on_device_team(team, dest, source, bytes, 1);
     c.root = (uint32_t)root;
-    return ch_call_in_packets(COLL, team, c, g);
+    return ch_run_call(COLL, team, &c, g);
 }
 
 template <chorus_coll COLL, uint32_t TYPE, uint32_t OP, size_t BYTES>
@@ -231,13 +291,13 @@ CH_FN int ch_combine_call(chorus_team_t handle, void *dest, const void *source, 
     struct ch_coll c;
 
     if (team == 0) return CHORUS_ERR_ARG;
-    if (!ch_is_short(team, count * BYTES))
-        return ch_call_long<COLL, TYPE, OP, BYTES>(team, dest, source, count, 0, TYPE, BYTES,
+    if (!ch_is_short(team, count * BYTES) && team->is_away)
+        return ch_call_away<COLL, TYPE, OP, BYTES>(team, dest, source, count, 0, TYPE, BYTES,
                                                    g);
     c = ch_coll_on_device_team(team, dest, source, count, BYTES);
     c.type = TYPE;
     c.op = OP;
-    return ch_call_in_packets(COLL, team, c, g);
+    return ch_run_call(COLL, team, &c, g);
 }
 
 /* --- barriers --------------------------------------------------------------------------- */
@@ -415,13 +475,11 @@ CHORUS_DEVICE_TYPES(CHORUS_DEFINE_TYPED)
  * Ordering:   as of chorusx_T_broadcast_block.
  * Result:     the same bits on every PE, combined in PE order; 16-bit floats are combined in
  *             float and rounded once. As of the blocking call, if that does so too; but a
- *             file compiled with -ftz=true (--use_fast_math) combines denormal floats as 0. On a
- *             team of several groups of near PEs the elements of a group are combined, and
- *             rounded, before those of others.
- * Errors:     as of chorusx_barrier_block. After ERR_ARG and ERR_STATE nothing is done, after
- *             others dest is undefined.
- * Source:     NVSHMEM, nvshmemx_T_OP_reduce_block and related calls; reducescatter likewise.
- * Since:      0.1
+ *             file compiled with -ftz=true (--use_fast_math) combines denormal floats as 0. On
+ * a team of several groups of near PEs the elements of a group are combined, and rounded,
+ * before those of others. Errors:     as of chorusx_barrier_block. After ERR_ARG and ERR_STATE
+ * nothing is done, after others dest is undefined. Source:     NVSHMEM,
+ * nvshmemx_T_OP_reduce_block and related calls; reducescatter likewise. Since:      0.1
  */
 #define CHORUS_DEFINE_COMBINES(KIND, PREFIX, NAME, T, TYPE, OP, TAIL, LANES)                  \
     KIND int PREFIX##_##NAME##OP##_reduce##TAIL(chorus_team_t team, T *dest, const T *source, \

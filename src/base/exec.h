@@ -21,11 +21,6 @@
 #define CH_BATCH_OF_MACHINE "coll/host/batch_cpu.h"
 #endif
 
-/* A function of which a backend may have one copy for all callers. */
-#ifndef CH_PART
-#define CH_PART CH_FN
-#endif
-
 /* ch_word_await, for callers that do not need the value. */
 CH_FN chorus_status ch_word_wait(const struct ch_wait_policy *p, const uint64_t *word,
                                  uint64_t least)

@@ -31,8 +31,6 @@
  * that they take no registers there, and are compiled once. */
 #if CH_INSIDE_KERNELS
 #define CH_PART static __device__ __noinline__ __attribute__((unused))
-#else
-#define CH_PART CH_FN
 #endif
 
 /* For coll.h: kernels load and store every peer's memory, except those of teams whose PEs are

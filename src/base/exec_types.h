@@ -15,10 +15,22 @@
 #define CH_INSIDE_KERNELS 0
 #endif
 
+/* 1 where nvcc compiles them, and not a test of their batches on a CPU. */
+#if CH_INSIDE_KERNELS && defined(__CUDACC__)
+#define CH_IN_PROGRAM 1
+#else
+#define CH_IN_PROGRAM 0
+#endif
+
+/* A function of which a backend may have one copy for all callers; CH_FN is the backend's. */
+#if !CH_IN_PROGRAM
+#define CH_PART CH_FN
+#endif
+
 struct ch_lanes {
     uint32_t lane;  /* number of this lane, 0 <= lane < width */
     uint32_t width; /* number of lanes that execute the function together */
-#if CH_INSIDE_KERNELS
+#if CH_IN_PROGRAM
     uint32_t is_few; /* 0: all threads of a block, however many; 1: a warp's, or one. A constant
                         of each call */
 #endif

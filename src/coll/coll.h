@@ -66,13 +66,11 @@ struct ch_coll {
     uint64_t broken;        /* value of that mark as the kernel read it, unless `is_due` */
     int *is_known; /* inside a kernel of the program, where each lane counts exchanges: whether
                       every lane has the number that lane 0 requested; null elsewhere */
-#if CH_INSIDE_KERNELS
-    /* Functions that know the type and the operator as constants: they combine what the call's
-     * slots point to (ch_combine_set_slots), and the memory of near PEs (ch_combine_mapped). */
+#if CH_IN_PROGRAM
+    /* On teams whose PEs are not all near: combines what the call's slots point to, as
+     * ch_combine_set_slots, with the type and the operator as constants. */
     void (*combine_slots)(const struct ch_coll *c, char *dst, uint32_t count, size_t bytes,
                           struct ch_lanes g);
-    void (*combine_mapped)(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
-                           int to_all, struct ch_lanes g);
 #endif
 };
 

@@ -105,46 +105,44 @@ static struct ch_sync_layout layout_of(const struct ch_team *team, const char *r
 static struct ch_device_pe pe_of(const struct ch_teams *teams, const struct ch_team *world,
                                  uint32_t pe)
 {
-    const bool is_far = !ch_heap_is_near(teams->heap, pe);
-
     return (struct ch_device_pe){.shift = ch_team_has_posts(world) ? teams->links->to[pe].shift
                                                                    : world->peers[pe].shift,
-                                 .is_far = is_far,
-                                 .is_away = is_far && !ch_heap_is_mapped(teams->heap, pe)};
+                                 .is_far = !ch_heap_is_near(teams->heap, pe)};
 }
 
-/* Set how calls inside kernels reach the PEs in constant memory. */
-static void add_first_pes(struct ch_teams *teams, const struct ch_team *world)
+/* Set how calls inside kernels reach the PEs, in constant memory. */
+static void add_few_pes(struct ch_teams *teams, const struct ch_team *world)
 {
     struct ch_device_state *state = &teams->device_state;
 
-    for (uint32_t pe = 0; pe < world->n && pe < CH_DEVICE_PES_MAX; pe++) {
+    for (uint32_t pe = 0; pe < world->n; pe++) {
         const struct ch_device_pe is = pe_of(teams, world, pe);
 
         state->peers[pe] = world->peers[pe];
         state->far |= (uint64_t)is.is_far << pe;
-        state->away |= (uint64_t)is.is_away << pe;
         state->peers[pe].shift = is.shift;
     }
 }
 
-/* Write how calls inside kernels reach the other PEs to the memory of the GPU. */
-static chorus_status add_other_pes(struct ch_teams *teams, const struct ch_team *world)
+/* Write how calls inside kernels reach the PEs of a large job to the memory of the GPU. */
+static chorus_status add_many_pes(struct ch_teams *teams, const struct ch_team *world)
 {
-    const uint32_t n = world->n - CH_DEVICE_PES_MAX;
-    const size_t bytes = n * sizeof(struct ch_device_pe);
-    struct ch_device_pe *others = malloc(bytes);
+    const size_t bytes = world->n * sizeof(struct ch_device_pe);
+    struct ch_device_pe *all = malloc(bytes);
     void *there = NULL;
     chorus_status st;
 
-    if (others == NULL) return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a list of %u PEs", n);
-    for (uint32_t i = 0; i < n; i++)
-        others[i] = pe_of(teams, world, CH_DEVICE_PES_MAX + i);
+    if (all == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a list of %u PEs", world->n);
+    for (uint32_t pe = 0; pe < world->n; pe++)
+        all[pe] = pe_of(teams, world, pe);
     st = ch_heap_sync_alloc(teams->heap, bytes, &there);
-    if (st == CHORUS_OK) st = ch_device_copy(ch_heap_device(teams->heap), there, others, bytes);
-    free(others);
-    if (st == CHORUS_OK) teams->device_state.others = there;
-    return st;
+    if (st == CHORUS_OK) st = ch_device_copy(ch_heap_device(teams->heap), there, all, bytes);
+    free(all);
+    if (st != CHORUS_OK) return st;
+    teams->device_state.all = there;
+    teams->device_state.far = UINT64_MAX;
+    return CHORUS_OK;
 }
 
 /* Set how calls inside kernels reach the PEs of the job, which are those of WORLD. */
@@ -153,13 +151,14 @@ static chorus_status add_pes(struct ch_teams *teams, const struct ch_team *world
     struct ch_device_state *state = &teams->device_state;
     const struct ch_ring *ring = ch_links_ring(teams->links);
 
-    add_first_pes(teams, world);
     if (ring != NULL) {
         state->has_far = 1;
         state->ring = *ring;
         state->fence_is_quiet = !ch_links_keep_order(teams->links);
     }
-    return world->n > CH_DEVICE_PES_MAX ? add_other_pes(teams, world) : CHORUS_OK;
+    if (world->n > CH_DEVICE_PES_MAX) return add_many_pes(teams, world);
+    add_few_pes(teams, world);
+    return CHORUS_OK;
 }
 
 /* The address of the record of a team, behind the states of its duplicates. */
@@ -196,6 +195,7 @@ static struct ch_device_team record_of(const struct ch_team *team, ch_team_handl
         .remotes = team->routes != NULL ? team->routes->remotes : NULL,
         .levels = team->routes != NULL ? team->routes->levels : NULL,
         .is_beside = team->is_beside,
+        .is_away = team->routes != NULL || is_checked,
         .peers = peers_of(at),
         .worlds = (const uint32_t *)(const void *)(peers_of(at) + team->n),
         .dup = team->states,

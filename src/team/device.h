@@ -54,19 +54,21 @@ struct ch_device_team {
     const struct ch_remote *remotes; /* [n]; null: all PEs are near, and the team is not large
                                         (ch_team_is_large) */
     const struct ch_levels *levels;  /* null: no child teams */
-    uint64_t is_beside;              /* 1: they are near, or beside each other */
-    const struct ch_peer *peers;     /* [n], behind this */
-    const uint32_t *worlds;          /* [n], behind them: numbers in the job */
+    uint32_t is_beside;              /* 1: they are near, or beside each other */
+    uint32_t is_away; /* 1: calls that are not short do not access the memory of near PEs: some
+                         are not near, the team is large, or calls are compared */
+    const struct ch_peer *peers; /* [n], behind this */
+    const uint32_t *worlds;      /* [n], behind them: numbers in the job */
     size_t short_bytes; /* collectives of up to these, of each message, go in packets; 0: none,
                            as PEs are neither near nor beside, or calls are compared */
     struct ch_dup *dup; /* duplicate 0's, which calls inside kernels use */
     struct ch_sync_layout layout; /* the same for longer messages of packets */
 };
 
-/* A PE whose number in the job is CH_DEVICE_PES_MAX or more. */
+/* A PE of a job of more than CH_DEVICE_PES_MAX. */
 struct ch_device_pe {
     ptrdiff_t shift;
-    uint32_t is_far, is_away; /* as the bits of `far` and `away` */
+    uint64_t is_far; /* as the bits of `far` */
 };
 
 /* No padding: copies are compared as bytes. The shift of a peer that is not near is that to its
@@ -77,14 +79,14 @@ struct ch_device_state {
     int32_t ordinal;    /* of the PE's GPU */
     uint64_t n_sharing; /* PEs of the job that use it, this one included */
     struct ch_device_terms terms;
-    uint64_t far;                /* bit p: PE p is not near, and calls post to the ring */
-    uint64_t away;               /* bit p: neither is its pool mapped */
+    uint64_t
+        far; /* bit p: PE p is not near, and calls post to the ring; with `all`, all bits */
     uint64_t has_far;            /* 1: some PEs are not near */
     uint64_t fence_is_quiet;     /* 1: puts to a PE may take effect in another order */
     struct ch_ring ring;         /* if there are such PEs */
     struct ch_device_team world; /* a copy of its record */
-    struct ch_peer peers[CH_DEVICE_PES_MAX]; /* of world; the first ones of a larger job, */
-    const struct ch_device_pe *others; /* and the others, in the GPU's memory; null: none */
+    struct ch_peer peers[CH_DEVICE_PES_MAX]; /* of world, unless there is: */
+    const struct ch_device_pe *all; /* [world.n], in the GPU's memory, of a job of more PEs */
 };
 
 /* Behind the slots for packets of calls inside kernels, with CHORUS_CHECK: the calls of peers.

@@ -13,7 +13,7 @@ SHARE = 12  # one mutant of so many is tried where CHORUS_MUTANTS is not "all"
 def span_of(mutant, text):
     """Where the function `within` of a mutant begins and ends; all of the text if it names none."""
     function = getattr(mutant, "within", "")
-    found = re.search(rf"^CH_FN [^;{{}}]*\b{function}\([^;{{}}]*\)\n{{.*?^}}", text, re.M | re.S) if function else None
+    found = re.search(rf"^CH_(?:FN|PART) [^;{{}}]*\b{function}\([^;{{}}]*\)\n{{.*?^}}", text, re.M | re.S) if function else None
     return found.span() if found else (0, len(text))
 
 

@@ -46,7 +46,7 @@ CH_FN chorus_status ch_barrier_push(const struct ch_coll *c, struct ch_lanes g)
  *   result   a copy
  *   source   put to all; here the receivers copy
  */
-CH_PART chorus_status ch_broadcast_pull(const struct ch_coll *c, struct ch_lanes g)
+CH_FN chorus_status ch_broadcast_pull(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_next_epoch(c, g);
     chorus_status st;
@@ -135,7 +135,7 @@ CH_FN chorus_status ch_broadcast_push_ll(const struct ch_coll *c, struct ch_lane
  *   result   a copy
  *   source   NVSHMEM, all push; here each PE waits until its peers have entered
  */
-CH_PART chorus_status ch_fcollect_direct(const struct ch_coll *c, struct ch_lanes g)
+CH_FN chorus_status ch_fcollect_direct(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_next_epoch(c, g);
     char *mine = c->dst + c->me * c->stride;
@@ -225,7 +225,7 @@ CH_FN void ch_store_block_to_each(const struct ch_coll *c, char *dst, struct ch_
 
 /* ch_store_block_to_each if all PEs are mapped: one after the other, with more loads in
  * flight. */
-CH_PART void ch_copy_block_to_each(const struct ch_coll *c, char *dst, struct ch_lanes g)
+CH_FN void ch_copy_block_to_each(const struct ch_coll *c, char *dst, struct ch_lanes g)
 {
     for (uint32_t k = 0; k < c->n; k++)
         ch_copy_apart(ch_peer_address(c, ch_pe_after(c, k), dst),
@@ -233,7 +233,7 @@ CH_PART void ch_copy_block_to_each(const struct ch_coll *c, char *dst, struct ch
 }
 
 /* alltoall by direct stores, as described above. */
-CH_PART chorus_status ch_alltoall_direct(const struct ch_coll *c, struct ch_lanes g)
+CH_FN chorus_status ch_alltoall_direct(const struct ch_coll *c, struct ch_lanes g)
 {
     const uint64_t epoch = ch_next_epoch(c, g);
     char *mine = c->dst + c->me * c->stride;

@@ -719,11 +719,11 @@ CH_FN int ch_is_half(const struct ch_coll *c)
 }
 
 /* The kind of batches of plain data that are combined. Inside kernels there are registers for
- * two pieces of a sum only, and for one of 16-bit floats. */
+ * two pieces of sums of 8-byte elements only. */
 CH_FN enum ch_cell ch_plain_kind(const struct ch_coll *c)
 {
-    return CH_INSIDE_KERNELS && (ch_is_half(c) || c->op != CHORUS_OP_sum) ? CH_PLAIN_SINGLE
-                                                                          : CH_CELL_simple;
+    return CH_INSIDE_KERNELS && (c->elem_bytes < 8 || c->op != CHORUS_OP_sum) ? CH_PLAIN_SINGLE
+                                                                              : CH_CELL_simple;
 }
 
 /* How many PEs' data is combined at a time. 16-bit floats take registers for their floats,

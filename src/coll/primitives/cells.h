@@ -73,6 +73,7 @@ CH_FN struct ch_turns ch_turns_of(uint32_t count, struct ch_lanes g)
     struct ch_turns own;
 
     if (groups_log2 == 0 && !ch_is_power(g.width)) return all;
+    own.lanes = g;
     own.step = 1u << groups_log2;
     own.first = g.lane >> width_log2;
     /* There are more lanes than needed, or more groups than PEs. The address of the first PE is
@@ -327,7 +328,7 @@ CH_FN void ch_combine(const struct ch_coll *c, enum ch_cell kind, const struct c
         ch_cells_copy_plain(kind, s->own, dst, bytes, g);
         return;
     }
-    if (CH_INSIDE_KERNELS && kind == CH_CELL_simple) {
+    if (CH_IN_PROGRAM && kind == CH_CELL_simple) {
         ch_combine_by_slots(c, s, dst, bytes, g);
         return;
     }

@@ -41,7 +41,7 @@ CH_PART void ch_coll_init_child(struct ch_coll *in, const struct ch_coll *c,
     in->reduce = c->reduce;
     in->type = c->type;
     in->op = c->op;
-#if CH_INSIDE_KERNELS
+#if CH_IN_PROGRAM
     in->combine_slots = c->combine_slots;
 #endif
     in->policy = c->policy;

@@ -294,7 +294,7 @@ enum ch_reach_of { CH_TO_ME, CH_TO_ALL };
  * dst = src of PE 0 op src of PE 1 ..., loaded from the memory of the PEs: `src` is this PE's
  * address of the symmetric vector, and every PE of the team is a source, in PE order.
  */
-CH_FN void ch_combine_mapped(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
+CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
                              enum ch_reach_of to, struct ch_lanes g)
 {
     for (struct ch_batch b = ch_batch_first(ch_plain_kind(c), dst, bytes, g); ch_batch_more(&b);
@@ -314,17 +314,6 @@ CH_FN void ch_combine_mapped(const struct ch_coll *c, char *dst, const char *src
         for (uint32_t k = 1; k < c->n && to == CH_TO_ALL; k++)
             ch_value_store(ch_peer_address(c, ch_pe_after(c, k), dst), &v[0], &b);
     }
-}
-
-/* The same; inside kernels by a function of its own, which needs fewer registers. */
-CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
-                          enum ch_reach_of to, struct ch_lanes g)
-{
-#if CH_INSIDE_KERNELS
-    c->combine_mapped(c, dst, src, bytes, to == CH_TO_ALL, g);
-#else
-    ch_combine_mapped(c, dst, src, bytes, to, g);
-#endif
 }
 
 /* dst = the plain vectors of `bytes` that the first `count` slots point to, combined in that
@@ -355,7 +344,7 @@ CH_FN void ch_combine_slots(const struct ch_coll *c, char *dst, uint32_t count, 
                             struct ch_lanes g)
 {
     ch_lanes_sync(g); /* all slots are set */
-#if CH_INSIDE_KERNELS
+#if CH_IN_PROGRAM
     c->combine_slots(c, dst, count, bytes, g);
 #else
     ch_combine_set_slots(c, dst, count, bytes, g);
@@ -364,7 +353,7 @@ CH_FN void ch_combine_slots(const struct ch_coll *c, char *dst, uint32_t count, 
 
 /* Store this PE's src to dst on every PE, itself included. src must not change before ch_flush.
  * dst may be src. */
-CH_PART void ch_store_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
+CH_FN void ch_store_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
                           struct ch_lanes g)
 {
     for (uint32_t k = 1; k < c->n && !ch_is_all_mapped(c); k++)

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * device_long.cuh: collectives inside kernels that do not go in packets: those of longer
- * messages, and on teams that are large or whose PEs are not all near; of chorus_device.cuh.
+ * device_away.cuh: collectives inside kernels on teams that are large, whose PEs are not all
+ * near, or whose calls are compared (CHORUS_CHECK); of chorus_device.cuh.
  *
- * Near PEs access buffers directly. On other teams the bodies are algorithms of streams for
- * such teams, by one CTA, on duplicate 0 of the team: on two levels if the team has child
- * teams, else in messages to all. Both are functions of their own, so that a short call has a
- * branch, and no registers, for them.
+ * The bodies are algorithms of streams for such teams, by one CTA, on duplicate 0 of the team:
+ * on two levels if the team has child teams, else in messages to all. They are functions of
+ * their own, so that a call on near PEs has a branch, and no registers, for them.
  */
-#ifndef CHORUS_DEVICE_LONG_CUH
-#define CHORUS_DEVICE_LONG_CUH
+#ifndef CHORUS_DEVICE_AWAY_CUH
+#define CHORUS_DEVICE_AWAY_CUH
 
 #include "base/route.h"
 #include "coll/algo/alltoall_levels.h"
@@ -22,13 +21,7 @@
 #define CH_AWAY static __device__ __noinline__ __attribute__((unused))
 
 /* clang-format off */
-/* The algorithms for near PEs, and for teams with child teams. */
-#define CH_LARGE_LIST(X)                     \
-    X(broadcast, ch_broadcast_pull)          \
-    X(fcollect, ch_fcollect_direct)          \
-    X(alltoall, ch_alltoall_direct)          \
-    X(reduce, ch_reduce_two_shot)            \
-    X(reducescatter, ch_reducescatter_pull)
+/* The algorithms for teams with child teams. */
 #define CH_LEVELS_LIST(X)                       \
     X(broadcast, ch_broadcast_hierarchical)     \
     X(fcollect, ch_fcollect_hierarchical)       \
@@ -104,7 +97,7 @@ CH_FN chorus_status ch_status_away(chorus_status st)
 
 /* The end of a call, of which all lanes have the same status: the team is given back, or has
  * failed. */
-CH_FN chorus_status ch_end_long(const struct ch_device_team *team, uint64_t number,
+CH_FN chorus_status ch_end_away(const struct ch_device_team *team, uint64_t number,
                                 chorus_status st, uint32_t late_pe, struct ch_lanes g)
 {
     if (st != CHORUS_OK) {
@@ -122,23 +115,10 @@ CH_FN chorus_status ch_end_long(const struct ch_device_team *team, uint64_t numb
 /* What else a call says, and the lanes that make it. The elements of its type, as CHORUS_CHECK
  * is to know it, have 1 << size_log2 bytes. More than two words would be passed in local
  * memory. */
-struct ch_long_terms {
+struct ch_away_terms {
     uint32_t root : 20, type : 8, size_log2 : 4;
     uint32_t width : 31, is_few : 1;
 };
-
-/* A function of these; all have one type, so that a call is in one place. */
-typedef chorus_status ch_long_call(const struct ch_device_team *team, char *dest,
-                                   const char *source, size_t count, uint64_t terms,
-                                   uint32_t lane);
-
-CH_FN struct ch_long_terms ch_long_terms_of(uint64_t packed)
-{
-    struct ch_long_terms terms;
-
-    memcpy(&terms, &packed, sizeof(terms));
-    return terms;
-}
 
 /* A call of this type and operator, with the PEs and slots of another. */
 template <uint32_t TYPE, uint32_t OP, size_t BYTES>
@@ -163,32 +143,30 @@ CH_AWAY void ch_combine_slots_as(const struct ch_coll *c, char *dst, uint32_t co
     ch_combine_set_slots(&typed, dst, count, bytes, g);
 }
 
-template <uint32_t TYPE, uint32_t OP, size_t BYTES>
-CH_AWAY void ch_combine_mapped_as(const struct ch_coll *c, char *dst, const char *src,
-                                  size_t bytes, int to_all, struct ch_lanes g)
-{
-    const struct ch_coll typed = ch_typed<TYPE, OP, BYTES>(c);
-
-    ch_combine_mapped(&typed, dst, src, bytes, to_all ? CH_TO_ALL : CH_TO_ME, g);
-}
-
 /* All lanes: a collective that is a constant, of elements of this type. */
 template <chorus_coll COLL, uint32_t TYPE, uint32_t OP, size_t BYTES>
 CH_AWAY chorus_status ch_run_away(const struct ch_device_team *team, char *dest,
                                   const char *source, size_t count, uint64_t packed,
                                   uint32_t lane)
 {
-    const struct ch_long_terms terms = ch_long_terms_of(packed);
-    const struct ch_lanes g = {lane, terms.width, terms.is_few};
     struct ch_coll c = ch_coll_away(team, dest, source, count, BYTES);
+    struct ch_away_terms terms;
     struct ch_ticket ticket;
+    struct ch_lanes g;
     uint32_t late_pe = team->me;
     uint64_t number;
     chorus_status st;
 
-    if (count == 0) return CHORUS_OK;
-    ticket = ch_take(team->dup, g);
+    memcpy(&terms, &packed, sizeof(terms));
+    g.lane = lane;
+    g.width = terms.width;
+    g.is_few = terms.is_few;
     c.root = terms.root;
+    st = ch_check_call(COLL, team, &c, terms.type, ch_combines(COLL) ? OP : 0,
+                       count * BYTES >> terms.size_log2, g);
+    if (st == CHORUS_OK && count == 0) ch_check_release(team, g);
+    if (st != CHORUS_OK || count == 0) return st;
+    ticket = ch_take(team->dup, g);
     c.late_peer = &late_pe;
     if (ch_combines(COLL)) c.combine_slots = ch_combine_slots_as<TYPE, OP, BYTES>;
     ch_lanes_sync(g); /* what any lane wrote is before the fences */
@@ -196,61 +174,24 @@ CH_AWAY chorus_status ch_run_away(const struct ch_device_team *team, char *dest,
     number = ch_lanes_broadcast(g, ch_ticket_number(ticket));
     if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
     st = c.levels != 0 ? ch_run_levels(COLL, &c, g) : ch_run_flat(COLL, &c, g);
-    return ch_end_long(team, number, ch_lanes_agree(ch_status_away(st), g), late_pe, g);
+    return ch_end_away(team, number, ch_lanes_agree(ch_status_away(st), g), late_pe, g);
 }
 
-CH_FN chorus_status ch_run_plain(chorus_coll coll, const struct ch_coll *c, struct ch_lanes g)
-{
-    CH_LARGE_LIST(CH_RUN)
-    return CHORUS_ERR_ARG;
-}
-
-/* The same on near PEs. */
+/* As ch_run_away. Of a function that it calls by its address, the compiler knows the type
+ * alone; else it would let the function and its caller have registers of their own. */
 template <chorus_coll COLL, uint32_t TYPE, uint32_t OP, size_t BYTES>
-CH_AWAY chorus_status ch_run_near(const struct ch_device_team *team, char *dest,
-                                  const char *source, size_t count, uint64_t packed,
-                                  uint32_t lane)
-{
-    const struct ch_long_terms terms = ch_long_terms_of(packed);
-    const struct ch_lanes g = {lane, terms.width, terms.is_few};
-    struct ch_coll c = ch_coll_on_device_team(team, dest, source, count, BYTES);
-    struct ch_ticket ticket;
-    uint32_t late_pe = team->me;
-    uint64_t number;
-    chorus_status st;
-
-    c.root = terms.root;
-    c.policy = ch_wait_policy_here();
-    c.late_peer = &late_pe;
-    if (ch_combines(COLL)) c.combine_mapped = ch_combine_mapped_as<TYPE, OP, BYTES>;
-    st = ch_check_call(COLL, team, &c, terms.type, ch_combines(COLL) ? OP : 0,
-                       count * BYTES >> terms.size_log2, g);
-    if (st == CHORUS_OK && count == 0) ch_check_release(team, g);
-    if (st != CHORUS_OK || count == 0) return st;
-    ticket = ch_take(team->dup, g);
-    ch_lanes_sync(g);
-    if (g.lane < c.n) ch_publish();
-    number = ch_lanes_broadcast(g, ch_ticket_number(ticket));
-    if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
-    st = ch_run_plain(COLL, &c, g);
-    ch_lanes_sync(g); /* all lanes have done what was left to do */
-    return ch_end_long(team, number, st, late_pe, g);
-}
-
-/* A call of `count` elements, which CHORUS_CHECK is to know as elements of another type. */
-template <chorus_coll COLL, uint32_t TYPE, uint32_t OP, size_t BYTES>
-CH_FN chorus_status ch_call_long(const struct ch_device_team *team, void *dest,
+CH_FN chorus_status ch_call_away(const struct ch_device_team *team, void *dest,
                                  const void *source, size_t count, uint32_t root, uint32_t type,
                                  size_t elem_bytes, struct ch_lanes g)
 {
-    ch_long_call *const run = team->remotes == 0 ? ch_run_near<COLL, TYPE, OP, BYTES>
-                                                 : ch_run_away<COLL, TYPE, OP, BYTES>;
-
-    const struct ch_long_terms terms = {root, type, ch_log2((uint32_t)elem_bytes), g.width,
+    chorus_status (*run)(const struct ch_device_team *, char *, const char *, size_t, uint64_t,
+                         uint32_t) = ch_run_away<COLL, TYPE, OP, BYTES>;
+    const struct ch_away_terms terms = {root, type, ch_log2((uint32_t)elem_bytes), g.width,
                                         g.is_few};
     uint64_t packed;
 
     memcpy(&packed, &terms, sizeof(packed));
+    asm volatile("" : "+l"(run));
     return run(team, (char *)dest, (const char *)source, count, packed, g.lane);
 }
 
@@ -279,14 +220,14 @@ CH_AWAY chorus_status ch_barrier_away(const struct ch_device_team *team, uint64_
     if (g.lane == 0 && ch_state.has_far != 0) ch_quiet_away();
     ch_lanes_sync(g);
     st = c.levels != 0 ? ch_barrier_hierarchical(&c, g) : ch_barrier_push(&c, g);
-    return ch_end_long(team, numbers[CH_CELL_ll], ch_lanes_agree(ch_status_away(st), g),
+    return ch_end_away(team, numbers[CH_CELL_ll], ch_lanes_agree(ch_status_away(st), g),
                        late_pe, g);
 }
 
 /* The same. Of a function that it calls by its address, the compiler knows the type alone; else
  * it would let the function and its caller have registers of their own. */
-CH_FN chorus_status ch_barrier_long(const struct ch_device_team *team, uint64_t number,
-                                    struct ch_lanes g)
+CH_FN chorus_status ch_barrier_far(const struct ch_device_team *team, uint64_t number,
+                                   struct ch_lanes g)
 {
     chorus_status (*run)(const struct ch_device_team *, uint64_t, struct ch_lanes) =
         ch_barrier_away;
@@ -295,4 +236,4 @@ CH_FN chorus_status ch_barrier_long(const struct ch_device_team *team, uint64_t 
     return run(team, number, g);
 }
 
-#endif /* CHORUS_DEVICE_LONG_CUH */
+#endif /* CHORUS_DEVICE_AWAY_CUH */
