@@ -49,7 +49,8 @@ CH_MUST_CHECK bool ch_proxy_forget(struct ch_proxy *proxy, const uint64_t *words
 bool ch_proxy_is_busy(const struct ch_proxy *proxy);
 /* A call was queued whose kernels post. */
 void ch_proxy_expect(struct ch_proxy *proxy);
-/* Something has arrived for this PE, whose kernels may wait for more, and for the copy engines. */
+/* Something has arrived for this PE, whose kernels may wait for more, and for the copy engines.
+ */
 void ch_proxy_expect_more(struct ch_proxy *proxy);
 
 #endif /* CH_PROXY_H */

@@ -336,23 +336,16 @@ static void a_grid_too_large_is_refused(void)
 int main(int argc, char **argv)
 {
     static const struct gpu_case cases[] = {
-        GPU_CASE(a_first_launch_in_a_capture_is_refused)
-        GPU_CASE(kernels_know_the_pe)
-        GPU_CASE(puts_and_gets_move)
-        GPU_CASE(elements_that_lie_apart_move)
-        GPU_CASE(signals_follow_their_data)
-        GPU_CASE(waits_end)
-        GPU_CASE(atomics_lose_nothing)
-        GPU_CASE(barriers_publish)
-        GPU_CASE(collectives_move_and_combine)
-        GPU_CASE(forms_differ_among_pes)
-        GPU_CASE(scopes_follow_at_once)
-        GPU_CASE(kernels_know_new_teams)
-        GPU_CASE(hosts_and_kernels_take_turns)
-        GPU_CASE(blocks_call_on_teams_of_their_own)
-        GPU_CASE(a_second_call_at_once_is_refused)
-        GPU_CASE(a_grid_too_large_is_refused)
-    };
+        GPU_CASE(a_first_launch_in_a_capture_is_refused) GPU_CASE(kernels_know_the_pe)
+            GPU_CASE(puts_and_gets_move) GPU_CASE(elements_that_lie_apart_move)
+                GPU_CASE(signals_follow_their_data) GPU_CASE(waits_end)
+                    GPU_CASE(atomics_lose_nothing) GPU_CASE(barriers_publish)
+                        GPU_CASE(collectives_move_and_combine) GPU_CASE(forms_differ_among_pes)
+                            GPU_CASE(scopes_follow_at_once) GPU_CASE(kernels_know_new_teams)
+                                GPU_CASE(hosts_and_kernels_take_turns)
+                                    GPU_CASE(blocks_call_on_teams_of_their_own)
+                                        GPU_CASE(a_second_call_at_once_is_refused)
+                                            GPU_CASE(a_grid_too_large_is_refused)};
 
     return gpu_main(argc, argv, cases, sizeof(cases) / sizeof(cases[0]));
 }

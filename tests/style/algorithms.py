@@ -58,7 +58,7 @@ def head(block):
 def heads(text):
     """Where a function is defined, its name, and the parts of the last head before it."""
     parts = {}
-    for match in re.finditer(r"(/\*.*?\*/)|CH_FN chorus_status (\w+)\(", text, re.S):
+    for match in re.finditer(r"(/\*.*?\*/)|CH_(?:FN|PART) chorus_status (\w+)\(", text, re.S):
         if match.group(2):
             yield match.start(), match.group(2), parts
         else:

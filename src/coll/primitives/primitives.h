@@ -295,7 +295,7 @@ enum ch_reach_of { CH_TO_ME, CH_TO_ALL };
  * address of the symmetric vector, and every PE of the team is a source, in PE order.
  */
 CH_FN void ch_combine_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
-                             enum ch_reach_of to, struct ch_lanes g)
+                          enum ch_reach_of to, struct ch_lanes g)
 {
     for (struct ch_batch b = ch_batch_first(ch_plain_kind(c), dst, bytes, g); ch_batch_more(&b);
          ch_batch_next(&b)) {
@@ -354,7 +354,7 @@ CH_FN void ch_combine_slots(const struct ch_coll *c, char *dst, uint32_t count, 
 /* Store this PE's src to dst on every PE, itself included. src must not change before ch_flush.
  * dst may be src. */
 CH_FN void ch_store_all(const struct ch_coll *c, char *dst, const char *src, size_t bytes,
-                          struct ch_lanes g)
+                        struct ch_lanes g)
 {
     for (uint32_t k = 1; k < c->n && !ch_is_all_mapped(c); k++)
         if (!ch_is_mapped(c, ch_pe_after(c, k)))
