@@ -210,18 +210,16 @@ CH_FN const struct ch_wait_policy *ch_wait_policy_here(void)
     return (const struct ch_wait_policy *)&ch_state.terms;
 }
 
-/* Is the bit of a PE set in such a word of the state? In a large job all bits are, and tables
- * in the GPU's memory tell. */
-CH_FN int ch_has_bit(uint64_t bits, int pe)
+/* The bit of a PE in ch_state.far, which is set for all PEs of a large job. */
+CH_FN int ch_far_bit(int pe)
 {
-    return (int)(bits >> ((uint32_t)pe % CH_DEVICE_PES_MAX) & 1);
+    return (int)(ch_state.far >> ((uint32_t)pe % CH_DEVICE_PES_MAX) & 1);
 }
 
 /* Add it to an address of this PE to get that of the same object at a peer. */
 CH_FN uintptr_t ch_shift_of(int pe)
 {
-    if (ch_has_bit(ch_state.far, pe) && ch_state.all != 0)
-        return (uintptr_t)ch_state.all[pe].shift;
+    if (ch_far_bit(pe) && ch_state.all != 0) return (uintptr_t)ch_state.all[pe].shift;
     return (uintptr_t)ch_state.peers[(uint32_t)pe % CH_DEVICE_PES_MAX].shift;
 }
 
@@ -237,7 +235,7 @@ template <typename T> CH_FN T *ch_at_pe(T *mine, int pe)
 /* Is a peer not near? Its memory is reached by requests to the ring of this PE. */
 CH_FN int ch_is_far(int pe)
 {
-    if (!ch_has_bit(ch_state.far, pe)) return 0;
+    if (!ch_far_bit(pe)) return 0;
     return ch_state.all == 0 || ch_state.all[pe].is_far != 0;
 }
 

@@ -20,6 +20,14 @@
 
 #define CH_AWAY static __device__ __noinline__ __attribute__((unused))
 
+/* The function, to be called by its address: of that the compiler knows the type alone, else it
+ * would let the function and its caller have registers of their own. */
+template <typename F> CH_FN F *ch_by_address(F *function)
+{
+    asm volatile("" : "+l"(function));
+    return function;
+}
+
 /* clang-format off */
 /* The algorithms for teams with child teams. */
 #define CH_LEVELS_LIST(X)                       \
@@ -177,26 +185,24 @@ CH_AWAY chorus_status ch_run_away(const struct ch_device_team *team, char *dest,
     return ch_end_away(team, number, ch_lanes_agree(ch_status_away(st), g), late_pe, g);
 }
 
-/* As ch_run_away. Of a function that it calls by its address, the compiler knows the type
- * alone; else it would let the function and its caller have registers of their own. */
+/* The same, from a kernel that mostly makes calls on near PEs. */
 template <chorus_coll COLL, uint32_t TYPE, uint32_t OP, size_t BYTES>
 CH_FN chorus_status ch_call_away(const struct ch_device_team *team, void *dest,
                                  const void *source, size_t count, uint32_t root, uint32_t type,
                                  size_t elem_bytes, struct ch_lanes g)
 {
-    chorus_status (*run)(const struct ch_device_team *, char *, const char *, size_t, uint64_t,
-                         uint32_t) = ch_run_away<COLL, TYPE, OP, BYTES>;
     const struct ch_away_terms terms = {root, type, ch_log2((uint32_t)elem_bytes), g.width,
                                         g.is_few};
     uint64_t packed;
 
     memcpy(&packed, &terms, sizeof(packed));
-    asm volatile("" : "+l"(run));
-    return run(team, (char *)dest, (const char *)source, count, packed, g.lane);
+    return ch_by_address(ch_run_away<COLL, TYPE, OP, BYTES>)(
+        team, (char *)dest, (const char *)source, count, packed, g.lane);
 }
 
 /* --- barriers --------------------------------------------------------------------------- */
 
+/* ch_quiet_far, not inlined. */
 CH_PART void ch_quiet_away(void)
 {
     ch_quiet_far();
@@ -222,18 +228,6 @@ CH_AWAY chorus_status ch_barrier_away(const struct ch_device_team *team, uint64_
     st = c.levels != 0 ? ch_barrier_hierarchical(&c, g) : ch_barrier_push(&c, g);
     return ch_end_away(team, numbers[CH_CELL_ll], ch_lanes_agree(ch_status_away(st), g),
                        late_pe, g);
-}
-
-/* The same. Of a function that it calls by its address, the compiler knows the type alone; else
- * it would let the function and its caller have registers of their own. */
-CH_FN chorus_status ch_barrier_far(const struct ch_device_team *team, uint64_t number,
-                                   struct ch_lanes g)
-{
-    chorus_status (*run)(const struct ch_device_team *, uint64_t, struct ch_lanes) =
-        ch_barrier_away;
-
-    asm volatile("" : "+l"(run));
-    return run(team, number, g);
 }
 
 #endif /* CHORUS_DEVICE_AWAY_CUH */

@@ -11,8 +11,9 @@
  * Before that the call acquires a word of the team, which calls on streams acquire, too, and
  * releases it when it ends, so that calls of one team at the same time are found.
  *
- * Without it a call costs two tests of a word of the team's record, at its begin and at its
- * end, which for CHORUS_TEAM_WORLD is in constant memory.
+ * Without it a barrier costs two tests of a word of the team's record, which for
+ * CHORUS_TEAM_WORLD is in constant memory. Other collectives test whether messages go in
+ * packets, which those that are compared do not (device_away.cuh).
  */
 #ifndef CHORUS_DEVICE_CHECK_CUH
 #define CHORUS_DEVICE_CHECK_CUH

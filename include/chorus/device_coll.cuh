@@ -193,7 +193,7 @@ CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t n
     chorus_status st;
 
     if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
-    if (team->remotes != 0) return ch_barrier_far(team, number, g);
+    if (team->remotes != 0) return ch_by_address(ch_barrier_away)(team, number, g);
     numbers[CH_CELL_ll] = number;
     c.policy = ch_wait_policy_here();
     c.late_peer = &late_pe;
@@ -475,11 +475,13 @@ CHORUS_DEVICE_TYPES(CHORUS_DEFINE_TYPED)
  * Ordering:   as of chorusx_T_broadcast_block.
  * Result:     the same bits on every PE, combined in PE order; 16-bit floats are combined in
  *             float and rounded once. As of the blocking call, if that does so too; but a
- *             file compiled with -ftz=true (--use_fast_math) combines denormal floats as 0. On
- * a team of several groups of near PEs the elements of a group are combined, and rounded,
- * before those of others. Errors:     as of chorusx_barrier_block. After ERR_ARG and ERR_STATE
- * nothing is done, after others dest is undefined. Source:     NVSHMEM,
- * nvshmemx_T_OP_reduce_block and related calls; reducescatter likewise. Since:      0.1
+ *             file compiled with -ftz=true (--use_fast_math) combines denormal floats as 0.
+ *             On a team of several groups of near PEs, the elements of a group are combined and
+ *             rounded before those of others.
+ * Errors:     as of chorusx_barrier_block. After ERR_ARG and ERR_STATE nothing is done, after
+ *             others dest is undefined.
+ * Source:     NVSHMEM, nvshmemx_T_OP_reduce_block and related calls; reducescatter likewise.
+ * Since:      0.1
  */
 #define CHORUS_DEFINE_COMBINES(KIND, PREFIX, NAME, T, TYPE, OP, TAIL, LANES)                  \
     KIND int PREFIX##_##NAME##OP##_reduce##TAIL(chorus_team_t team, T *dest, const T *source, \

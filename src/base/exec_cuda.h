@@ -197,6 +197,8 @@ CH_FN void ch_notify(const struct ch_wait_policy *mine, struct ch_door *theirs)
 #define CH_IS_BLOCK(g) 1
 #endif
 
+/* The threads of a warp that synchronise: all, in every group of 2 lanes or more. Where a block
+ * has fewer threads than a warp, the others do not exist, and are not waited for. */
 #define CH_WARP_MASK ~0u
 
 CH_FN void ch_prefetch_write(const void *memory, size_t bytes)
