@@ -3,17 +3,21 @@
 of these calls has no more than 64 registers, the functions that it calls included, and no stack of
 its own. docs/device.md says which calls take more.
 
-usage: test_gpu_calls.py [all | table] NVCC INCLUDE...
+usage: test_gpu_calls.py [all ARCHS TYPES | table] NVCC INCLUDE...
 
-  all         also for sm_90, and calls of types and scopes that are alike, as `./dev archs` does
+  all         also calls of types and scopes that are alike, as `./dev archs` does: for those of sm_80 and
+              sm_90 that ARCHS names, as "sm_80 sm_86 sm_90", and where they combine, for the element types
+              of TYPES, as "i32,f16"; "" for all
   table       instead: the registers of kernels with several calls, as in docs/device.md
   NVCC        the compiler
   INCLUDE...  folders with chorus/ and with the headers of the algorithms
 """
+import os
 import re
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 
 ARCHS = ("80", "90")
 ALWAYS = ARCHS[:1]
@@ -33,10 +37,10 @@ MOVE = "int team, {t} *dest, const {t} *source, size_t n, int root, int *out"
 # Of calls that move data: the part of the name, and the element type.
 MOVED = {"int_": "int", "double_": "double", "mem": "void"}
 COMBINE = "int team, {t} *dest, const {t} *source, size_t n, int *out"
-COMBINED = [("int8", "int8_t", "sum"), ("int8", "int8_t", "max"), ("int", "int", "sum"), ("float", "float", "sum"),
-            ("long", "long", "sum"), ("double", "double", "sum"), ("double", "double", "max"),
-            ("half", "chorus_half", "sum"), ("half", "chorus_half", "max"), ("bfloat16", "chorus_bfloat16", "sum"),
-            ("bfloat16", "chorus_bfloat16", "max")]
+# Of those that combine: the name of the type in the call, the type, its operators, and its short name.
+COMBINED = [("int8", "int8_t", ("sum", "max"), "i8"), ("int", "int", ("sum",), "i32"), ("float", "float", ("sum",), "f32"),
+            ("long", "long", ("sum",), "i64"), ("double", "double", ("sum", "max"), "f64"),
+            ("half", "chorus_half", ("sum", "max"), "f16"), ("bfloat16", "chorus_bfloat16", ("sum", "max"), "bf16")]
 # Those that are always tried, by scope: of reduce and reducescatter.
 MOST_OF = {"thread": [], "warp": [], "block": ["half_sum"]}
 LIST = "{t} *ivars, size_t n, size_t *indices, const int *status, int cmp, const {t} *values, size_t *out"
@@ -53,10 +57,10 @@ def moves(scope, is_all):
             yield f"{coll}_{name}{scope}", MOVE.format(t=ctype), f"*out = {call}(team, dest, source, n{root})"
 
 
-def combines(scope, is_all):
-    """Those of the collectives that combine."""
+def combines(scope, is_all, name, ctype, ops):
+    """Those of the collectives that combine, of a type."""
     prefix, tail = SCOPES[scope]
-    for name, ctype, op in COMBINED:
+    for op in ops:
         if not is_all and f"{name}_{op}" not in MOST_OF[scope]:
             continue
         for coll in ("reduce", "reducescatter"):
@@ -64,8 +68,8 @@ def combines(scope, is_all):
                    f"*out = {prefix}_{name}_{op}_{coll}{tail}(team, dest, source, n)")
 
 
-def bodies(is_all):
-    """A kernel of each body: its name, parameters and statement."""
+def no_collectives(is_all):
+    """A kernel of each body that is no collective: its name, parameters and statement."""
     for scope, (prefix, tail) in SCOPES.items():
         for which in ("put", "get"):
             yield f"{which}mem_{scope}", COPY[0].format(t="void"), f"{prefix}_{which}mem{tail}({COPY[1]})"
@@ -80,8 +84,6 @@ def bodies(is_all):
         if is_all:
             yield f"team_sync_{scope}", "int team, int *out", f"*out = {prefix}_team_sync{tail}(team)"
             yield f"barrier_all_{scope}", "", f"{prefix}_barrier_all{tail}()"
-        yield from moves(scope, is_all)
-        yield from combines(scope, is_all)
     yield ("signal", "uint64_t *sig, uint64_t value, int op, int pe",
            "chorusx_signal_op(sig, value, op, pe)")
     yield ("signal_wait", "uint64_t *sig, int cmp, uint64_t value, uint64_t *out",
@@ -98,6 +100,16 @@ def bodies(is_all):
         yield (f"compare_swap_{name}", f"{ctype} *dest, {ctype} cond, {ctype} value, int pe, {ctype} *out",
                f"*out = chorus_{name}_atomic_compare_swap(dest, cond, value, pe)")
     yield "quiet", "", "chorus_quiet()"
+
+
+def files(is_all, types):
+    """The bodies, by file: a kernel has a copy of all functions that others of its file have for peers that are not near."""
+    yield list(no_collectives(is_all))
+    for scope in SCOPES:
+        yield list(moves(scope, is_all))
+    for name, ctype, ops, short in COMBINED:
+        if not types or short in types:
+            yield [body for scope in SCOPES for body in combines(scope, is_all, name, ctype, ops)]
 
 
 # Kernels for a block that make several calls.
@@ -161,7 +173,7 @@ def compiled(kernels, nvcc, folders, archs=ARCHS):
         with open(f"{folder}/calls.cu", "w", encoding="utf-8") as source:
             source.write(text)
         run = subprocess.run(
-            [nvcc, "-std=c++17", "-O3", "-Xptxas", "-v", "--threads", "2", "-c"]
+            [nvcc, "-std=c++17", "-O3", "-Xptxas", "-v", "-c"]
             + [word for arch in archs for word in ("-gencode", f"arch=compute_{arch},code=sm_{arch}")]
             + [word for path in folders for word in ("-I", path)] + [f"{folder}/calls.cu", "-o", f"{folder}/calls.o"],
             capture_output=True, text=True, check=False)
@@ -177,11 +189,16 @@ def table(nvcc, folders):
         print(f"| {name} | " + " | ".join(str(found[f"k{i}", f"sm_{arch}"][1]) for arch in ARCHS) + " |")
 
 
-def main(is_all, nvcc, folders):
+def main(archs, is_all, types, nvcc, folders):
+    """Each file for each architecture, as many at once as there are cores."""
+    def check(file, arch):
+        kernels = {"k_" + name: f"({parameters}) {{ {statement}; }}" for name, parameters, statement in file}
+        return list(faults(compiled(kernels, nvcc, folders, [arch]), kernels, [arch]))
+
     try_itself()
-    kernels = {"k_" + name: f"({parameters}) {{ {statement}; }}" for name, parameters, statement in bodies(is_all)}
-    archs = ARCHS if is_all else ALWAYS
-    bad = list(faults(compiled(kernels, nvcc, folders, archs), kernels, archs))
+    with ThreadPoolExecutor(int(os.environ.get("JOBS", len(os.sched_getaffinity(0))))) as pool:
+        tried = [pool.submit(check, file, arch) for file in files(is_all, types) if file for arch in archs]
+        bad = [fault for trial in tried for fault in trial.result()]
     for fault in bad:
         print(fault)
     return 1 if bad else 0
@@ -190,6 +207,7 @@ def main(is_all, nvcc, folders):
 if sys.argv[1] == "table":
     table(sys.argv[2], sys.argv[3:])
 elif sys.argv[1] == "all":
-    sys.exit(main(True, sys.argv[2], sys.argv[3:]))
+    named = [arch for arch in ARCHS if f"sm_{arch}" in sys.argv[2].split()]
+    sys.exit(main(named, True, [kind for kind in sys.argv[3].split(",") if kind], sys.argv[4], sys.argv[5:]))
 else:
-    sys.exit(main(False, sys.argv[1], sys.argv[2:]))
+    sys.exit(main(ALWAYS, False, [], sys.argv[1], sys.argv[2:]))

@@ -167,22 +167,33 @@ CH_FN uint32_t ch_thread_in_block(void)
 
 CH_FN struct ch_lanes ch_lanes_of_thread(void)
 {
-    const struct ch_lanes g = {0, 1, 1};
+    const struct ch_lanes g = {0, 1, CH_LANES_FEW};
 
     return g;
 }
 
 CH_FN struct ch_lanes ch_lanes_of_warp(void)
 {
-    const struct ch_lanes g = {ch_thread_in_block() % CH_WARP_LANES, CH_WARP_LANES, 1};
+    const struct ch_lanes g = {ch_thread_in_block() % CH_WARP_LANES, CH_WARP_LANES,
+                               CH_LANES_FEW};
 
     return g;
 }
 
 CH_FN struct ch_lanes ch_lanes_of_block(void)
 {
-    const struct ch_lanes g = {ch_thread_in_block(), blockDim.x * blockDim.y * blockDim.z, 0};
+    const struct ch_lanes g = {ch_thread_in_block(), blockDim.x * blockDim.y * blockDim.z,
+                               CH_LANES_BLOCK};
 
+    return g;
+}
+
+/* Those that call a part for lanes that call a function: all of a block; of a warp lane 0, for
+ * which the others, whose lane is not below the width, wait. */
+CH_FN struct ch_lanes ch_lanes_of_part(struct ch_lanes g)
+{
+    g.width = CH_IS_BLOCK(g) ? g.width : 1;
+    g.form = CH_LANES_PART;
     return g;
 }
 

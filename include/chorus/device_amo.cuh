@@ -8,13 +8,12 @@
 template <typename T>
 CH_FN T ch_change_far(T *dest, int pe, enum ch_amo op, T value, T compare, int asks)
 {
-    const struct ch_far_amo amo = {(uint32_t)op, (uint32_t)sizeof(T), ch_to_bits(value),
-                                   ch_to_bits(compare)};
-    uint64_t old = 0;
+    const struct ch_away_change change = {pe, (uint32_t)op, sizeof(T), asks != 0};
+    uint64_t packed;
 
-    ch_report_far(ch_far_change(ch_far_here(), ch_there_of(dest, pe), amo, asks ? &old : 0), pe,
-                  ch_lanes_of_thread());
-    return ch_from_bits<T>((typename ch_bits_of<sizeof(T)>::type)old);
+    memcpy(&packed, &change, sizeof(packed));
+    return ch_from_bits<T>((typename ch_bits_of<sizeof(T)>::type)ch_by_address(ch_change_away)(
+        dest, ch_to_bits(value), ch_to_bits(compare), packed));
 }
 
 /* asks: a constant. */

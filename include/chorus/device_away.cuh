@@ -18,16 +18,6 @@
 #include "coll/algo/reduce_levels.h"
 #include "coll/algo/reducescatter_levels.h"
 
-#define CH_AWAY static __device__ __noinline__ __attribute__((unused))
-
-/* The function, to be called by its address: of that the compiler knows the type alone, else it
- * would let the function and its caller have registers of their own. */
-template <typename F> CH_FN F *ch_by_address(F *function)
-{
-    asm volatile("" : "+l"(function));
-    return function;
-}
-
 /* clang-format off */
 /* The algorithms for teams with child teams. */
 #define CH_LEVELS_LIST(X)                       \
@@ -125,7 +115,7 @@ CH_FN chorus_status ch_end_away(const struct ch_device_team *team, uint64_t numb
  * memory. */
 struct ch_away_terms {
     uint32_t root : 20, type : 8, size_log2 : 4;
-    uint32_t width : 31, is_few : 1;
+    uint32_t width;
 };
 
 /* A call of this type and operator, with the PEs and slots of another. */
@@ -168,7 +158,7 @@ CH_AWAY chorus_status ch_run_away(const struct ch_device_team *team, char *dest,
     memcpy(&terms, &packed, sizeof(terms));
     g.lane = lane;
     g.width = terms.width;
-    g.is_few = terms.is_few;
+    g.form = CH_LANES_PART;
     c.root = terms.root;
     st = ch_check_call(COLL, team, &c, terms.type, ch_combines(COLL) ? OP : 0,
                        count * BYTES >> terms.size_log2, g);
@@ -185,34 +175,32 @@ CH_AWAY chorus_status ch_run_away(const struct ch_device_team *team, char *dest,
     return ch_end_away(team, number, ch_lanes_agree(ch_status_away(st), g), late_pe, g);
 }
 
-/* The same, from a kernel that mostly makes calls on near PEs. */
+/* The same, from a kernel that mostly makes calls on near PEs. Of a warp, lane 0 makes it. */
 template <chorus_coll COLL, uint32_t TYPE, uint32_t OP, size_t BYTES>
 CH_FN chorus_status ch_call_away(const struct ch_device_team *team, void *dest,
                                  const void *source, size_t count, uint32_t root, uint32_t type,
                                  size_t elem_bytes, struct ch_lanes g)
 {
-    const struct ch_away_terms terms = {root, type, ch_log2((uint32_t)elem_bytes), g.width,
-                                        g.is_few};
+    const struct ch_lanes p = ch_lanes_of_part(g);
+    const struct ch_away_terms terms = {root, type, ch_log2((uint32_t)elem_bytes), p.width};
+    chorus_status st = CHORUS_OK;
     uint64_t packed;
 
     memcpy(&packed, &terms, sizeof(packed));
-    return ch_by_address(ch_run_away<COLL, TYPE, OP, BYTES>)(
-        team, (char *)dest, (const char *)source, count, packed, g.lane);
+    if (!CH_IS_BLOCK(g)) ch_lanes_sync(g); /* what any lane wrote is before the fences */
+    if (p.lane < p.width)
+        st = ch_by_address(ch_run_away<COLL, TYPE, OP, BYTES>)(
+            team, (char *)dest, (const char *)source, count, packed, p.lane);
+    return CH_IS_BLOCK(g) ? st : (chorus_status)ch_lanes_broadcast(g, (uint64_t)st);
 }
 
 /* --- barriers --------------------------------------------------------------------------- */
 
-/* ch_quiet_far, not inlined. */
-CH_PART void ch_quiet_away(void)
+/* The barrier of one lane, for all that have taken the team with this number, after their
+ * fence. What the PE has posted is complete before it signals. */
+CH_AWAY chorus_status ch_barrier_away(const struct ch_device_team *team, uint64_t number)
 {
-    ch_quiet_far();
-}
-
-/* The barrier of at most a warp's lanes, which have taken the team with this number, after
- * their fence. What the PE has posted is complete before it signals. */
-CH_AWAY chorus_status ch_barrier_away(const struct ch_device_team *team, uint64_t number,
-                                      struct ch_lanes g)
-{
+    const struct ch_lanes g = {0, 1, CH_LANES_PART};
     struct ch_coll c = ch_coll_away(team, 0, 0, 0, 1);
     uint64_t numbers[CH_CELL_COUNT] = {0};
     uint32_t late_pe = team->me;
@@ -223,8 +211,7 @@ CH_AWAY chorus_status ch_barrier_away(const struct ch_device_team *team, uint64_
     c.exchanges = numbers;
     c.is_known = &is_known;
     c.late_peer = &late_pe;
-    if (g.lane == 0 && ch_state.has_far != 0) ch_quiet_away();
-    ch_lanes_sync(g);
+    if (ch_state.has_far != 0) ch_quiet_away();
     st = c.levels != 0 ? ch_barrier_hierarchical(&c, g) : ch_barrier_push(&c, g);
     return ch_end_away(team, numbers[CH_CELL_ll], ch_lanes_agree(ch_status_away(st), g),
                        late_pe, g);

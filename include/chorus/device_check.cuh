@@ -174,8 +174,13 @@ CH_FN chorus_status ch_check_call(chorus_coll coll, const struct ch_device_team 
                                   const struct ch_coll *c, uint32_t type, uint32_t op,
                                   uint64_t count, struct ch_lanes g)
 {
+    const struct ch_lanes p = ch_lanes_of_part(g);
+    chorus_status st = CHORUS_OK;
+
     if (__builtin_expect(team->is_checked == 0, 1)) return CHORUS_OK;
-    return ch_check_all(team, c->peers, ch_made_of(coll, c, type, op, count), g);
+    if (p.lane < p.width)
+        st = ch_check_all(team, c->peers, ch_made_of(coll, c, type, op, count), p);
+    return CH_IS_BLOCK(g) ? st : (chorus_status)ch_lanes_broadcast(g, (uint64_t)st);
 }
 
 #endif /* CHORUS_DEVICE_CHECK_CUH */

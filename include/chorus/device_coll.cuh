@@ -190,10 +190,13 @@ CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t n
     uint64_t numbers[CH_CELL_COUNT] = {0};
     uint32_t late_pe = team->me;
     int is_known = 1;
-    chorus_status st;
+    chorus_status st = CHORUS_OK;
 
     if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
-    if (team->remotes != 0) return ch_by_address(ch_barrier_away)(team, number, g);
+    if (team->remotes != 0) {
+        if (g.lane == 0) st = ch_by_address(ch_barrier_away)(team, number);
+        return (chorus_status)ch_lanes_broadcast(g, (uint64_t)st);
+    }
     numbers[CH_CELL_ll] = number;
     c.policy = ch_wait_policy_here();
     c.late_peer = &late_pe;
@@ -215,8 +218,8 @@ CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t n
 CH_FN int ch_sync_block(const struct ch_device_team *team, struct ch_lanes g)
 {
     __shared__ uint64_t number;
-    const struct ch_lanes first = {g.lane, CH_WARP_LANES, 1},
-                          second = {g.lane - CH_WARP_LANES, g.width, 1};
+    const struct ch_lanes first = {g.lane, CH_WARP_LANES, CH_LANES_FEW},
+                          second = {g.lane - CH_WARP_LANES, g.width, CH_LANES_FEW};
     chorus_status st = CHORUS_OK;
 
     ch_lanes_sync(g); /* what any lane wrote is before the fence */

@@ -7,7 +7,7 @@
 
 #include "coll/primitives/batch.h"
 
-#include "base/far.h"
+#include "chorus/device_far.cuh"
 
 /* --- what the forms are made of --------------------------------------------------------- */
 /* Of words, one for each lane at the most: little code, which is what a short call takes. */
@@ -29,43 +29,6 @@ CH_FN void ch_move(void *dest, const void *source, size_t bytes, struct ch_lanes
     else
         ch_copy_ahead(dest, source, bytes, CH_COPY_AHEAD_MAX, g);
     ch_lanes_sync(g); /* source may be written, the dest of a get read */
-}
-
-CH_FN struct ch_far ch_far_here(void)
-{
-    const struct ch_far far = {&ch_state.ring, ch_wait_policy_here()};
-
-    return far;
-}
-
-/* The same object at such a peer, by its own address. */
-CH_FN struct ch_there ch_there_of(const void *mine, int pe)
-{
-    const struct ch_there there = {(uint32_t)pe, (uint64_t)mine + (uint64_t)ch_shift_of(pe)};
-
-    return there;
-}
-
-/* To a peer that is not near. waits: not nbi. */
-CH_FN void ch_put_far(void *dest, const void *source, size_t bytes, struct ch_far_signal signal,
-                      int pe, int waits, struct ch_lanes g)
-{
-    ch_report_far(
-        ch_far_put(ch_far_here(), ch_there_of(dest, pe), source, bytes, signal, waits, g), pe,
-        g);
-}
-
-CH_FN void ch_get_far(void *dest, const void *source, size_t bytes, int pe, int waits,
-                      struct ch_lanes g)
-{
-    ch_report_far(ch_far_get(ch_far_here(), dest, ch_there_of(source, pe), bytes, waits, g), pe,
-                  g);
-}
-
-/* One thread: wait for its requests to peers that are not near. */
-CH_FN void ch_quiet_far(void)
-{
-    ch_report_far(ch_far_quiet(ch_far_here()), (int)ch_state.world.me, ch_lanes_of_thread());
 }
 
 CH_FN void ch_put_as(void *dest, const void *source, size_t bytes, int pe, int waits,
@@ -131,9 +94,7 @@ CH_FN void ch_signal_near(uint64_t *sig_addr, uint64_t signal, int sig_op, int p
 CH_FN void ch_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
 {
     if (ch_is_far(pe))
-        ch_report_far(ch_far_signal(ch_far_here(), ch_there_of(sig_addr, pe), signal,
-                                    sig_op == CHORUS_SIGNAL_ADD),
-                      pe, ch_lanes_of_thread());
+        ch_by_address(ch_signal_away)(sig_addr, signal, sig_op == CHORUS_SIGNAL_ADD, pe);
     else
         ch_signal_near(sig_addr, signal, sig_op, pe);
 }
@@ -170,22 +131,17 @@ CH_FN void ch_put_signal_nbi(void *dest, const void *source, size_t bytes, uint6
 /* One thread, an element. */
 template <typename T> CH_FN void ch_store_at(T *dest, T value, int pe)
 {
-    const struct ch_far_signal none = {0, 0, 0};
-
     if (ch_is_far(pe))
-        ch_put_far(dest, &value, sizeof(T), none, pe, 1, ch_lanes_of_thread());
+        ch_by_address(ch_store_away)(dest, ch_to_bits(value), sizeof(T), pe);
     else
         ch_element_store(ch_at_pe(dest, pe), value);
 }
 
 template <typename T> CH_FN T ch_load_at(const T *source, int pe)
 {
-    uint64_t bits;
-
     if (!ch_is_far(pe)) return ch_element_load(ch_at_pe(source, pe));
-    ch_report_far(ch_far_load(ch_far_here(), ch_there_of(source, pe), sizeof(T), &bits), pe,
-                  ch_lanes_of_thread());
-    return ch_from_bits<T>((typename ch_bits_of<sizeof(T)>::type)bits);
+    return ch_from_bits<T>((typename ch_bits_of<sizeof(T)>::type)ch_by_address(ch_load_away)(
+        source, sizeof(T), pe));
 }
 
 /* --- remote memory access --------------------------------------------------------------- */

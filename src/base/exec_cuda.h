@@ -192,9 +192,11 @@ CH_FN void ch_notify(const struct ch_wait_policy *mine, struct ch_door *theirs)
 
 /* The lanes of kernels that the host launches are blocks. */
 #if CH_INSIDE_KERNELS
-#define CH_IS_BLOCK(g) ((g).is_few == 0)
+#define CH_IS_BLOCK(g) ((g).form != CH_LANES_FEW)
+#define CH_IS_ONE(g) ((g).form == CH_LANES_PART && (g).width == 1)
 #else
 #define CH_IS_BLOCK(g) 1
+#define CH_IS_ONE(g) 0
 #endif
 
 /* The threads of a warp that synchronise: all, in every group of 2 lanes or more. Where a block
@@ -208,6 +210,7 @@ CH_FN void ch_prefetch_write(const void *memory, size_t bytes)
 
 CH_FN void ch_lanes_sync(struct ch_lanes g)
 {
+    if (CH_IS_ONE(g)) return;
     if (CH_IS_BLOCK(g))
         __syncthreads();
     else if (g.width > 1)
@@ -216,6 +219,7 @@ CH_FN void ch_lanes_sync(struct ch_lanes g)
 
 CH_FN int ch_lanes_any(struct ch_lanes g, int flag)
 {
+    if (CH_IS_ONE(g)) return flag;
     if (CH_IS_BLOCK(g)) return __syncthreads_or(flag);
     ch_lanes_sync(g); /* a vote of a warp does not order memory */
     return g.width > 1 ? __any_sync(CH_WARP_MASK, flag) : flag;
@@ -226,6 +230,7 @@ CH_FN uint64_t ch_lanes_broadcast(struct ch_lanes g, uint64_t x)
 {
     __shared__ uint64_t shared;
 
+    if (CH_IS_ONE(g)) return x;
     if (!CH_IS_BLOCK(g)) {
         if (g.width > 1) x = __shfl_sync(CH_WARP_MASK, x, 0);
         ch_lanes_sync(g); /* a shuffle does not order memory */

@@ -27,12 +27,18 @@
 #define CH_PART CH_FN
 #endif
 
+/* How lanes synchronise in kernels of programs: all threads of a block, however many; a warp's,
+ * or one; and in parts, all threads of a block, or one (no warp's, as its instructions in a
+ * part would take registers of the kernels that call it). */
+#define CH_LANES_BLOCK 0u
+#define CH_LANES_FEW 1u
+#define CH_LANES_PART 2u
+
 struct ch_lanes {
     uint32_t lane;  /* number of this lane, 0 <= lane < width */
     uint32_t width; /* number of lanes that execute the function together */
 #if CH_IN_PROGRAM
-    uint32_t is_few; /* 0: all threads of a block, however many; 1: a warp's, or one. A constant
-                        of each call */
+    uint32_t form; /* CH_LANES_..., a constant of each call */
 #endif
 };
 

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * device_far.cuh: puts, gets, signals and atomics inside kernels for peers that are not near;
+ * of chorus_device.cuh.
+ *
+ * Those of one thread are functions of their own, called by their addresses, so that a loop of
+ * calls to a near peer has a branch for them, and no instructions. Copies, whose loops are in
+ * the call, are inlined: beside a call they would have more than 64 registers.
+ */
+#ifndef CHORUS_DEVICE_FAR_CUH
+#define CHORUS_DEVICE_FAR_CUH
+
+#include "base/far.h"
+
+#define CH_AWAY static __device__ __noinline__ __attribute__((unused))
+
+/* The function, to be called by its address: of that the compiler knows the type alone, else it
+ * would let the function and its caller have registers of their own. */
+template <typename F> CH_FN F *ch_by_address(F *function)
+{
+    asm volatile("" : "+l"(function));
+    return function;
+}
+
+CH_FN struct ch_far ch_far_here(void)
+{
+    const struct ch_far far = {&ch_state.ring, ch_wait_policy_here()};
+
+    return far;
+}
+
+/* The same object at such a peer, by its own address. */
+CH_FN struct ch_there ch_there_of(const void *mine, int pe)
+{
+    const struct ch_there there = {(uint32_t)pe, (uint64_t)mine + (uint64_t)ch_shift_of(pe)};
+
+    return there;
+}
+
+/* To a peer that is not near. waits: not nbi. */
+CH_FN void ch_put_far(void *dest, const void *source, size_t bytes, struct ch_far_signal signal,
+                      int pe, int waits, struct ch_lanes g)
+{
+    ch_report_far(
+        ch_far_put(ch_far_here(), ch_there_of(dest, pe), source, bytes, signal, waits, g), pe,
+        g);
+}
+
+CH_FN void ch_get_far(void *dest, const void *source, size_t bytes, int pe, int waits,
+                      struct ch_lanes g)
+{
+    ch_report_far(ch_far_get(ch_far_here(), dest, ch_there_of(source, pe), bytes, waits, g), pe,
+                  g);
+}
+
+/* --- of one thread ---------------------------------------------------------------------- */
+/* An element's bits. */
+CH_AWAY void ch_store_away(void *dest, uint64_t bits, uint32_t bytes, int pe)
+{
+    ch_report_far(ch_far_put_inline(ch_far_here(), ch_there_of(dest, pe), &bits, bytes), pe,
+                  ch_lanes_of_thread());
+}
+
+CH_AWAY uint64_t ch_load_away(const void *source, uint32_t bytes, int pe)
+{
+    uint64_t bits;
+
+    ch_report_far(ch_far_load(ch_far_here(), ch_there_of(source, pe), bytes, &bits), pe,
+                  ch_lanes_of_thread());
+    return bits;
+}
+
+CH_AWAY void ch_signal_away(uint64_t *sig_addr, uint64_t signal, int adds, int pe)
+{
+    ch_report_far(ch_far_signal(ch_far_here(), ch_there_of(sig_addr, pe), signal, adds), pe,
+                  ch_lanes_of_thread());
+}
+
+/* What an atomic operation says besides its operands. asks: the old value is the result, else 0
+ * is. */
+struct ch_away_change {
+    int pe;
+    uint32_t op : 16, width : 8, asks : 8;
+};
+
+CH_AWAY uint64_t ch_change_away(void *dest, uint64_t value, uint64_t compare, uint64_t packed)
+{
+    struct ch_away_change change;
+    struct ch_far_amo amo;
+    uint64_t old = 0;
+
+    memcpy(&change, &packed, sizeof(change));
+    amo.op = change.op;
+    amo.width = change.width;
+    amo.value = value;
+    amo.compare = compare;
+    ch_report_far(
+        ch_far_change(ch_far_here(), ch_there_of(dest, change.pe), amo, change.asks ? &old : 0),
+        change.pe, ch_lanes_of_thread());
+    return old;
+}
+
+/* Wait for the requests of this thread. */
+CH_AWAY void ch_quiet_away(void)
+{
+    ch_report_far(ch_far_quiet(ch_far_here()), (int)ch_state.world.me, ch_lanes_of_thread());
+}
+
+CH_FN void ch_quiet_far(void)
+{
+    ch_by_address(ch_quiet_away)();
+}
+
+#endif /* CHORUS_DEVICE_FAR_CUH */
