@@ -76,7 +76,7 @@ struct ch_staged_head {
     uint64_t word;           /* the receiver's address */
     uint64_t value, compare; /* operands; of a reply: the old value */
     uint64_t flushes;        /* the receiver flushes data of the inner network first */
-    uint64_t is_single;      /* data is a word that the program may poll: it is one access */
+    uint64_t is_single; /* data is an element that the program may poll: it is one access */
 };
 _Static_assert(sizeof(struct ch_staged_head) == CH_STAGED_HEAD, "the size of a head");
 
@@ -257,6 +257,10 @@ void ch_staged_stream_close(struct ch_endpoint *ep, struct ch_staged_stream *str
 /* Queue a copy. Returns its mark; 0: it failed, and so has the peer. */
 uint64_t ch_staged_copy(struct ch_endpoint *ep, struct ch_staged_stream *stream,
                         struct ch_staged_peer *peer, void *dst, const void *src, size_t bytes);
+/* The same for an element to the GPU, as one access, which needs a queue of the front end. */
+uint64_t ch_staged_copy_linear(struct ch_endpoint *ep, struct ch_staged_stream *stream,
+                               struct ch_staged_peer *peer, void *dst, const void *src,
+                               size_t bytes);
 /* The same for a store of a word of 4 or 8 bytes, as one access. `scratch`, in pinned memory,
  * may be overwritten until it has ended. */
 uint64_t ch_staged_store(struct ch_endpoint *ep, struct ch_staged_stream *stream,

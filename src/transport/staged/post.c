@@ -163,10 +163,10 @@ static chorus_status put_direct(struct ch_endpoint *ep, struct ch_staged_peer *p
     return status;
 }
 
-/* Is the data a word that the program may poll? Algorithms announce what they put. */
+/* Is the data an element that the program may poll? Algorithms announce what they put. */
 static bool is_single(uint32_t ctx, const void *there, size_t bytes)
 {
-    return ctx != CH_CTX_ALGORITHMS && (bytes == 4 || bytes == 8) &&
+    return ctx != CH_CTX_ALGORITHMS && (bytes == 2 || bytes == 4 || bytes == 8) &&
            (uintptr_t)there % bytes == 0;
 }
 

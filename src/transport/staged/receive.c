@@ -138,21 +138,31 @@ static bool is_word(uint64_t there, uint64_t bytes)
     return (bytes == 4 || bytes == 8) && there % bytes == 0;
 }
 
-/* Store the data of a put. The memory of a single word is scratch once the word was read. */
+/* Store an element as one access. Its memory in the slot is scratch once it was read. */
+static void store_single(struct ch_endpoint *ep, struct ch_staged_peer *peer, char *there,
+                         char *data, size_t bytes)
+{
+    uint64_t value = 0;
+
+    if (!is_word((uintptr_t)there, bytes)) {
+        peer->in_mark = ch_staged_copy_linear(ep, &ep->in, peer, there, data, bytes);
+        return;
+    }
+    memcpy(&value, data, bytes);
+    peer->in_mark =
+        ch_staged_store(ep, &ep->in, peer, there, value, bytes, (uint64_t *)(void *)data);
+}
+
 static void store_put(struct ch_endpoint *ep, struct ch_staged_peer *peer,
                       const struct ch_staged_head *head, char *data)
 {
     char *there = (char *)(uintptr_t)head->there;
     const bool is_on_gpu = ch_staged_place_of(ep, head->there, head->bytes) == CH_STAGED_GPU;
-    uint64_t value = 0;
 
-    if (!is_on_gpu || head->is_single == 0 || !is_word(head->there, head->bytes)) {
+    if (is_on_gpu && head->is_single != 0)
+        store_single(ep, peer, there, data, head->bytes);
+    else
         store_data(ep, peer, there, is_on_gpu, data, head->bytes);
-        return;
-    }
-    memcpy(&value, data, head->bytes);
-    peer->in_mark =
-        ch_staged_store(ep, &ep->in, peer, there, value, head->bytes, (uint64_t *)(void *)data);
 }
 
 /* Begin what a slot is for, but for its word, after its head was checked. */

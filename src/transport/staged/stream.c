@@ -7,7 +7,7 @@
  * GPU's front end, in which work waits for that of other streams, and kernels of the program
  * may wait there for what this network brings. Copy engines need no place in these queues, and
  * neither do stores of words that follow their work in a stream. Atomics that compute do, as
- * does a copy of one byte alone to the GPU.
+ * do the copy of one byte alone to the GPU, and that of an element of two bytes.
  *
  * A mark is a store of its number to pinned memory, where the CPU loads it: to ask CUDA for the
  * end of an event would be a call of its driver in each poll. Short copies that are queued
@@ -70,6 +70,14 @@ uint64_t ch_staged_copy(struct ch_endpoint *ep, struct ch_staged_stream *stream,
 
     if (bytes >= OWN_MARK) ch_staged_mark(ep, stream);
     return mark;
+}
+
+uint64_t ch_staged_copy_linear(struct ch_endpoint *ep, struct ch_staged_stream *stream,
+                               struct ch_staged_peer *peer, void *dst, const void *src,
+                               size_t bytes)
+{
+    return note_work(ep, stream, peer, false,
+                     ch_device_put_copy(ep->terms.device, stream->stream, dst, src, bytes));
 }
 
 /* Queue a copy of a word to `fetched`, in pinned memory. */
