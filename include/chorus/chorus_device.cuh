@@ -6,7 +6,6 @@
  *     __global__ void kernel(float *x) { chorus_float_p(x, 1.0f, (chorus_my_pe() + 1) % 2); }
  *
  *     chorus_init();
- *     chorusx_module_init();     // or the first chorusx_collective_launch in the file
  *     kernel<<<1, 1>>>(x);
  *
  * Everything is in headers, so kernels need neither -rdc nor a library of device code; compile
@@ -18,8 +17,10 @@
  * count as one call.
  *
  * State: the kernels of a file (of a module of CUDA) find the PE and its teams in a variable of
- * that file, which chorusx_module_init fills in. One process is one PE; teams that are made or
- * destroyed later are known to all files at once.
+ * that file, which registers itself with the library when it is loaded, so that chorus_init
+ * fills it in, and chorus_finalize takes it away. A kernel that makes a call without it traps:
+ * calls of one thread, collectives and waits print why. One process is one PE; teams that are
+ * made or destroyed later are known to all files at once.
  *
  * What chorus.h says of a call holds here too, but where this says otherwise. Arguments are not
  * checked, except teams and roots: a bad one is ERR_ARG. A PE that waits for others holds its
@@ -50,6 +51,7 @@
 #include "team/device.h"
 
 #include <cuda_runtime.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Functions of names that only kernels have, and of those that hosts have too. The latter are
@@ -58,8 +60,60 @@
 #define CHORUS_BOTH extern "C" __host__ __device__ __forceinline__
 
 /* --- state ------------------------------------------------------------------------------ */
-static __constant__ struct ch_device_state ch_state;
-static struct ch_device_state ch_state_given; /* to this file's kernels, as the host knows it */
+/* Without a state all peers count as not near, and calls to those look at whether there is one:
+ * calls to near peers have no test for it. */
+#define CH_NO_STATE                   \
+    {                                 \
+        0, 0, -1, 0, {0}, ~0ull, 1, 1 \
+    }
+static __constant__ struct ch_device_state ch_state = CH_NO_STATE;
+static struct ch_device_state ch_state_given = CH_NO_STATE; /* to them, as the host knows it */
+
+/* One thread's call finds no state: the kernel ends, and says why. */
+static __device__ __noinline__ __attribute__((unused)) void ch_no_state(void)
+{
+    printf("chorus: a kernel made a call, but its file has no state: the job has not begun, or "
+           "has ended, its heap is not on GPUs, or the file was loaded later; then call "
+           "chorusx_module_init in it, before the launch\n");
+    __trap();
+}
+
+/* Store a state, null for none, for the kernels of this file. */
+static const char *ch_state_store(const void *state)
+{
+    static const struct ch_device_state none = CH_NO_STATE;
+    cudaError_t error = cudaMemcpyToSymbol(ch_state, state != 0 ? state : &none,
+                                           sizeof(struct ch_device_state));
+
+    if (error == cudaSuccess) error = cudaStreamSynchronize(0); /* there for every stream */
+    if (error != cudaSuccess) {
+        (void)cudaGetLastError(); /* the program's own checks are not to find it */
+        return cudaGetErrorString(error);
+    }
+    memcpy(&ch_state_given, state != 0 ? state : &none, sizeof(ch_state_given));
+    return 0;
+}
+
+/* In each file, so that the library knows of it. */
+namespace
+{
+struct ch_module {
+    struct chorusx_module module;
+
+    ch_module()
+    {
+        module.file = __BASE_FILE__;
+        module.bytes = sizeof(struct ch_device_state);
+        module.store = ch_state_store;
+        chorusx_module_register(&module);
+    }
+    ~ch_module()
+    {
+        chorusx_module_unregister(&module);
+    }
+};
+struct ch_module ch_module_of_file;
+} // namespace
 
 /* What ch_state is to be, where this PE's GPU is current. */
 static inline int ch_state_find(struct ch_device_state *state)
@@ -74,7 +128,9 @@ static inline int ch_state_find(struct ch_device_state *state)
 }
 
 /**
- * Give the kernels of this file what they need to make calls.
+ * Give the kernels of this file what they need to make calls, which chorus_init does for files
+ * that are loaded before, and the constructors of others. Needed only where these could not:
+ * CHORUS_LOG=info says so.
  *
  * Collective: no; every PE whose kernels of this file make calls, after chorus_init.
  * Threads:    one at a time in each file, with this PE's GPU current, which chorus_init made
@@ -90,18 +146,12 @@ CHORUS_MUST_CHECK static inline int chorusx_module_init(void)
 {
     struct ch_device_state state;
     const int code = ch_state_find(&state);
-    cudaError_t error;
+    const char *why;
 
     if (code != CHORUS_OK) return code;
-    error = cudaMemcpyToSymbol(ch_state, &state, sizeof(state));
-    if (error == cudaSuccess) error = cudaStreamSynchronize(0); /* there for every stream */
-    if (error == cudaSuccess) {
-        ch_state_given = state;
-        return CHORUS_OK;
-    }
-    (void)cudaGetLastError(); /* the program's own checks are not to find it */
-    return chorusx_device_failed("giving kernels the state of their PE",
-                                 cudaGetErrorString(error));
+    why = ch_state_store(&state);
+    if (why == 0) return CHORUS_OK;
+    return chorusx_device_failed("giving kernels the state of their PE", why);
 }
 
 /* What a capture forbids is not tried, since trying breaks it. */

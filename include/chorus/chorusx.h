@@ -995,6 +995,37 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALLV)
  */
 CHORUS_CODE int chorusx_device_state(void *state_out, size_t bytes);
 
+/* A file of CUDA C++ whose kernels make calls. The first three are of the program, the others
+ * of the library. */
+struct chorusx_module {
+    const char *file;
+    size_t bytes; /* of the state that it has room for */
+    /* Store the state, null for none, where its kernels find it, on the current GPU. Returns
+     * null, or why CUDA refuses. */
+    const char *(*store)(const void *state);
+    struct chorusx_module *next;
+    int has_state, was_refused;
+};
+
+/**
+ * Let the library give a file's kernels the state that they need to make calls: at once, or as
+ * soon as there is one, and again if there is another; or no more. chorus_device.cuh calls
+ * these when the file is loaded, and when it is closed. Programs do not.
+ *
+ * @param module  [in, out] the library's until it is unregistered
+ *
+ * Collective: no, any PE, before chorus_init and after chorus_finalize too.
+ * Threads:    any, while no other thread is in chorus_init or chorus_finalize.
+ * Ordering:   kernels launched later have the state, if there is one; implies no barrier.
+ * Errors:     none are returned. A file of another version of the header is named by
+ *             chorus_init, or by chorusx_last_error if it is loaded later; what CUDA refuses is
+ *             in the log, and tried again by calls that allocate.
+ * Source:     own; NVSHMEM has nvshmemx_cumodule_init, which programs call.
+ * Since:      0.1
+ */
+CHORUS_API void chorusx_module_register(struct chorusx_module *module);
+CHORUS_API void chorusx_module_unregister(struct chorusx_module *module);
+
 /**
  * Set this thread's message to a failure of CUDA in the program's own code; used by
  * chorusx_module_init and chorusx_collective_launch of chorus_device.cuh.

@@ -36,6 +36,13 @@ CH_FN struct ch_coll ch_coll_on_device_team(const struct ch_device_team *team, v
     return c;
 }
 
+/* The PE is in no team of that handle, or the file has no state. */
+CH_AWAY int ch_refuse_team(void)
+{
+    if (ch_state.world.n == 0) ch_no_state();
+    return CHORUS_ERR_ARG;
+}
+
 /* Do messages of so many bytes go in packets? */
 CH_FN int ch_is_short(const struct ch_device_team *team, size_t bytes)
 {
@@ -237,7 +244,7 @@ CH_FN int ch_sync_team(chorus_team_t handle, struct ch_lanes g)
     chorus_status st;
     struct ch_coll c;
 
-    if (team == 0) return CHORUS_ERR_ARG;
+    if (team == 0) return ch_by_address(ch_refuse_team)();
     c = ch_coll_on_device_team(team, 0, 0, 0, 1);
     st = ch_check_call(CHORUS_COLL_barrier, team, &c, 0, 0, 0, g);
     if (st != CHORUS_OK) return st;
@@ -277,7 +284,8 @@ CH_FN int ch_move_call(chorus_team_t handle, void *dest, const void *source, siz
     const size_t bytes = count * elem_bytes;
     struct ch_coll c;
 
-    if (team == 0 || root < 0 || (uint32_t)root >= team->n) return CHORUS_ERR_ARG;
+    if (team == 0) return ch_by_address(ch_refuse_team)();
+    if (root < 0 || (uint32_t)root >= team->n) return CHORUS_ERR_ARG;
     if (!ch_is_short(team, bytes) && team->is_away)
         return ch_call_away<COLL, CHORUS_TYPE_u8, CHORUS_OP_sum, 1>(
             team, dest, source, bytes, (uint32_t)root, type, elem_bytes, g);
@@ -293,7 +301,7 @@ CH_FN int ch_combine_call(chorus_team_t handle, void *dest, const void *source, 
     const struct ch_device_team *team = ch_team_of(handle);
     struct ch_coll c;
 
-    if (team == 0) return CHORUS_ERR_ARG;
+    if (team == 0) return ch_by_address(ch_refuse_team)();
     if (!ch_is_short(team, count * BYTES) && team->is_away)
         return ch_call_away<COLL, TYPE, OP, BYTES>(team, dest, source, count, 0, TYPE, BYTES,
                                                    g);

@@ -29,6 +29,13 @@ CH_FN struct ch_far ch_far_here(void)
     return far;
 }
 
+/* The same in calls of one thread, which say so if there is no state. */
+CH_FN struct ch_far ch_far_if_state(void)
+{
+    if (__builtin_expect(ch_state.world.n == 0, 0)) ch_no_state();
+    return ch_far_here();
+}
+
 /* The same object at such a peer, by its own address. */
 CH_FN struct ch_there ch_there_of(const void *mine, int pe)
 {
@@ -41,6 +48,7 @@ CH_FN struct ch_there ch_there_of(const void *mine, int pe)
 CH_FN void ch_put_far(void *dest, const void *source, size_t bytes, struct ch_far_signal signal,
                       int pe, int waits, struct ch_lanes g)
 {
+    if (__builtin_expect(ch_state.world.n == 0, 0)) __trap(); /* what prints takes registers */
     ch_report_far(
         ch_far_put(ch_far_here(), ch_there_of(dest, pe), source, bytes, signal, waits, g), pe,
         g);
@@ -49,6 +57,7 @@ CH_FN void ch_put_far(void *dest, const void *source, size_t bytes, struct ch_fa
 CH_FN void ch_get_far(void *dest, const void *source, size_t bytes, int pe, int waits,
                       struct ch_lanes g)
 {
+    if (__builtin_expect(ch_state.world.n == 0, 0)) __trap();
     ch_report_far(ch_far_get(ch_far_here(), dest, ch_there_of(source, pe), bytes, waits, g), pe,
                   g);
 }
@@ -57,7 +66,7 @@ CH_FN void ch_get_far(void *dest, const void *source, size_t bytes, int pe, int 
 /* An element's bits. */
 CH_AWAY void ch_store_away(void *dest, uint64_t bits, uint32_t bytes, int pe)
 {
-    ch_report_far(ch_far_put_inline(ch_far_here(), ch_there_of(dest, pe), &bits, bytes), pe,
+    ch_report_far(ch_far_put_inline(ch_far_if_state(), ch_there_of(dest, pe), &bits, bytes), pe,
                   ch_lanes_of_thread());
 }
 
@@ -65,14 +74,14 @@ CH_AWAY uint64_t ch_load_away(const void *source, uint32_t bytes, int pe)
 {
     uint64_t bits;
 
-    ch_report_far(ch_far_load(ch_far_here(), ch_there_of(source, pe), bytes, &bits), pe,
+    ch_report_far(ch_far_load(ch_far_if_state(), ch_there_of(source, pe), bytes, &bits), pe,
                   ch_lanes_of_thread());
     return bits;
 }
 
 CH_AWAY void ch_signal_away(uint64_t *sig_addr, uint64_t signal, int adds, int pe)
 {
-    ch_report_far(ch_far_signal(ch_far_here(), ch_there_of(sig_addr, pe), signal, adds), pe,
+    ch_report_far(ch_far_signal(ch_far_if_state(), ch_there_of(sig_addr, pe), signal, adds), pe,
                   ch_lanes_of_thread());
 }
 
@@ -94,16 +103,17 @@ CH_AWAY uint64_t ch_change_away(void *dest, uint64_t value, uint64_t compare, ui
     amo.width = change.width;
     amo.value = value;
     amo.compare = compare;
-    ch_report_far(
-        ch_far_change(ch_far_here(), ch_there_of(dest, change.pe), amo, change.asks ? &old : 0),
-        change.pe, ch_lanes_of_thread());
+    ch_report_far(ch_far_change(ch_far_if_state(), ch_there_of(dest, change.pe), amo,
+                                change.asks ? &old : 0),
+                  change.pe, ch_lanes_of_thread());
     return old;
 }
 
 /* Wait for the requests of this thread. */
 CH_AWAY void ch_quiet_away(void)
 {
-    ch_report_far(ch_far_quiet(ch_far_here()), (int)ch_state.world.me, ch_lanes_of_thread());
+    ch_report_far(ch_far_quiet(ch_far_if_state()), (int)ch_state.world.me,
+                  ch_lanes_of_thread());
 }
 
 CH_FN void ch_quiet_far(void)

@@ -19,8 +19,10 @@ template <typename T> CH_FN int ch_compare(T value, int cmp, T cmp_value)
 /* One thread waits on: 0 once it may not, which is then reported. */
 CH_FN int ch_wait_on(struct ch_wait *w)
 {
-    const chorus_status st = ch_wait_slow(ch_wait_policy_here(), w);
+    chorus_status st;
 
+    if (__builtin_expect(ch_state.world.n == 0, 0)) ch_by_address(ch_no_state)();
+    st = ch_wait_slow(ch_wait_policy_here(), w);
     if (st != CHORUS_OK) ch_report_late(0, st, ch_state.world.me);
     return st == CHORUS_OK;
 }

@@ -6,6 +6,7 @@
 #include "api/context.h"
 
 #include "api/check.h"
+#include "api/modules.h"
 #include "base/error.h"
 #include "base/option.h"
 #include "base/text.h"
@@ -252,6 +253,7 @@ static chorus_status init_library(const char *function, int level, unsigned flag
     CH_TRY(
         ch_error_prefix_if_failed(function, ch_context_open(&options, boot, level, &context)));
     ch_context_set_process(context);
+    ch_modules_give(context);
     if (boot->me == 0)
         log_environment(boot->n, boot->n_nodes,
                         context->gpu != NULL ? "GPU memory" : "host memory",
@@ -323,6 +325,7 @@ chorus_status ch_finish(const char *function)
     CH_TRY(ch_error_prefix_if_failed(function,
                                      ch_doing_end(context, index, drain_and_leave(context))));
     ch_guard_check_all(context, function); /* no peer writes to the objects any more */
+    ch_modules_take(context);
     ch_context_mark_finalized();
     ch_context_close(context);
     ch_log_name_pe(-1);

@@ -6,6 +6,7 @@
 #include "chorus/chorusx.h"
 
 #include "api/check.h"
+#include "api/modules.h"
 #include "team/table.h"
 
 #include <stdlib.h>
@@ -28,6 +29,7 @@ static chorus_status make_block(struct ch_context *context, const char *function
 {
     void *ptr;
 
+    ch_modules_give(context);
     CH_TRY(
         ch_heap_alloc(context->heap, w->align, ch_guard_block_bytes(context, w->bytes), &ptr));
     ch_guard_forget_freed(context, function, ptr);

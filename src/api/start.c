@@ -7,6 +7,7 @@
 
 #include "api/check.h"
 #include "api/coll.h"
+#include "api/modules.h"
 #include "base/error.h"
 #include "boot/boot.h"
 #include "coll/cuda/gpu.h"
@@ -221,6 +222,7 @@ static chorus_status create_local_parts(struct ch_context *context)
     CH_TRY(
         ch_workers_create((uint32_t)options->ctas, (int)context->boot->me, &context->workers));
     if (ch_heap_device(context->heap) == NULL) return CHORUS_OK;
+    CH_TRY(ch_modules_check());
     return ch_gpu_open(context->heap, options, &context->policy, &context->gpu);
 }
 

@@ -719,18 +719,22 @@ CH_FN int ch_is_half(const struct ch_coll *c)
 }
 
 /* The kind of batches of plain data that are combined. Inside kernels there are registers for
- * two pieces of sums of 8-byte elements only. */
+ * two pieces of sums of 8-byte integers only. */
 CH_FN enum ch_cell ch_plain_kind(const struct ch_coll *c)
 {
-    return CH_INSIDE_KERNELS && (c->elem_bytes < 8 || c->op != CHORUS_OP_sum) ? CH_PLAIN_SINGLE
-                                                                              : CH_CELL_simple;
+    return CH_INSIDE_KERNELS && (c->elem_bytes < 8 || c->op != CHORUS_OP_sum ||
+                                 CH_TYPE_OF(c) == CHORUS_TYPE_f64)
+               ? CH_PLAIN_SINGLE
+               : CH_CELL_simple;
 }
 
-/* How many PEs' data is combined at a time. 16-bit floats take registers for their floats,
- * which leave room for the data of one PE. */
+/* How many PEs' data is combined at a time. 16-bit floats take registers for their floats, and
+ * bytes for their words, which leave room for the data of one PE. */
 CH_FN uint32_t ch_loads_ahead(const struct ch_coll *c)
 {
-    return CH_IS_TIGHT && ch_is_half(c) ? 1 : CH_AHEAD;
+    const int is_one = CH_INSIDE_KERNELS && c->elem_bytes == 1;
+
+    return is_one || (CH_IS_TIGHT && ch_is_half(c)) ? 1 : CH_AHEAD;
 }
 
 /* Let the compiler treat bytes as words again, inside kernels, since it would keep a register
