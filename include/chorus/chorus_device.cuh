@@ -98,18 +98,18 @@ static const char *ch_state_store(const void *state)
 namespace
 {
 struct ch_module {
-    struct chorusx_module module;
+    struct chorusx_module known;
 
     ch_module()
     {
-        module.file = __BASE_FILE__;
-        module.bytes = sizeof(struct ch_device_state);
-        module.store = ch_state_store;
-        chorusx_module_register(&module);
+        known.file = __BASE_FILE__;
+        known.bytes = sizeof(struct ch_device_state);
+        known.store = ch_state_store;
+        chorusx_module_register(&known);
     }
     ~ch_module()
     {
-        chorusx_module_unregister(&module);
+        chorusx_module_unregister(&known);
     }
 };
 struct ch_module ch_module_of_file;

@@ -12,7 +12,7 @@ CH_FN T ch_change_far(T *dest, int pe, enum ch_amo op, T value, T compare, int a
     uint64_t packed;
 
     memcpy(&packed, &change, sizeof(packed));
-    return ch_from_bits<T>((typename ch_bits_of<sizeof(T)>::type)ch_by_address(ch_change_away)(
+    return ch_from_bits<T>((typename ch_bits_of<sizeof(T)>::type)ch_change_away(
         dest, ch_to_bits(value), ch_to_bits(compare), packed));
 }
 

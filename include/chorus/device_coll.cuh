@@ -244,7 +244,7 @@ CH_FN int ch_sync_team(chorus_team_t handle, struct ch_lanes g)
     chorus_status st;
     struct ch_coll c;
 
-    if (team == 0) return ch_by_address(ch_refuse_team)();
+    if (team == 0) return ch_refuse_team();
     c = ch_coll_on_device_team(team, 0, 0, 0, 1);
     st = ch_check_call(CHORUS_COLL_barrier, team, &c, 0, 0, 0, g);
     if (st != CHORUS_OK) return st;
@@ -284,7 +284,7 @@ CH_FN int ch_move_call(chorus_team_t handle, void *dest, const void *source, siz
     const size_t bytes = count * elem_bytes;
     struct ch_coll c;
 
-    if (team == 0) return ch_by_address(ch_refuse_team)();
+    if (team == 0) return ch_refuse_team();
     if (root < 0 || (uint32_t)root >= team->n) return CHORUS_ERR_ARG;
     if (!ch_is_short(team, bytes) && team->is_away)
         return ch_call_away<COLL, CHORUS_TYPE_u8, CHORUS_OP_sum, 1>(
@@ -301,7 +301,7 @@ CH_FN int ch_combine_call(chorus_team_t handle, void *dest, const void *source, 
     const struct ch_device_team *team = ch_team_of(handle);
     struct ch_coll c;
 
-    if (team == 0) return ch_by_address(ch_refuse_team)();
+    if (team == 0) return ch_refuse_team();
     if (!ch_is_short(team, count * BYTES) && team->is_away)
         return ch_call_away<COLL, TYPE, OP, BYTES>(team, dest, source, count, 0, TYPE, BYTES,
                                                    g);

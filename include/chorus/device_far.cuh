@@ -15,7 +15,9 @@
 #define CH_AWAY static __device__ __noinline__ __attribute__((unused))
 
 /* The function, to be called by its address: of that the compiler knows the type alone, else it
- * would let the function and its caller have registers of their own. */
+ * would let a function that needs many registers, and its caller, have them. Each kernel with
+ * such a call contains all functions of its file whose addresses are taken, so small ones are
+ * called by name. */
 template <typename F> CH_FN F *ch_by_address(F *function)
 {
     asm volatile("" : "+l"(function));
@@ -96,6 +98,7 @@ CH_AWAY uint64_t ch_change_away(void *dest, uint64_t value, uint64_t compare, ui
 {
     struct ch_away_change change;
     struct ch_far_amo amo;
+    chorus_status st;
     uint64_t old = 0;
 
     memcpy(&change, &packed, sizeof(change));
@@ -103,9 +106,12 @@ CH_AWAY uint64_t ch_change_away(void *dest, uint64_t value, uint64_t compare, ui
     amo.width = change.width;
     amo.value = value;
     amo.compare = compare;
-    ch_report_far(ch_far_change(ch_far_if_state(), ch_there_of(dest, change.pe), amo,
-                                change.asks ? &old : 0),
-                  change.pe, ch_lanes_of_thread());
+    /* Two calls, as a variable whose address is chosen would be in local memory. */
+    if (change.asks)
+        st = ch_far_change(ch_far_if_state(), ch_there_of(dest, change.pe), amo, &old);
+    else
+        st = ch_far_change(ch_far_if_state(), ch_there_of(dest, change.pe), amo, 0);
+    ch_report_far(st, change.pe, ch_lanes_of_thread());
     return old;
 }
 
@@ -118,7 +124,7 @@ CH_AWAY void ch_quiet_away(void)
 
 CH_FN void ch_quiet_far(void)
 {
-    ch_by_address(ch_quiet_away)();
+    ch_quiet_away();
 }
 
 #endif /* CHORUS_DEVICE_FAR_CUH */

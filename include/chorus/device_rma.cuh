@@ -94,7 +94,7 @@ CH_FN void ch_signal_near(uint64_t *sig_addr, uint64_t signal, int sig_op, int p
 CH_FN void ch_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
 {
     if (ch_is_far(pe))
-        ch_by_address(ch_signal_away)(sig_addr, signal, sig_op == CHORUS_SIGNAL_ADD, pe);
+        ch_signal_away(sig_addr, signal, sig_op == CHORUS_SIGNAL_ADD, pe);
     else
         ch_signal_near(sig_addr, signal, sig_op, pe);
 }
@@ -132,7 +132,7 @@ CH_FN void ch_put_signal_nbi(void *dest, const void *source, size_t bytes, uint6
 template <typename T> CH_FN void ch_store_at(T *dest, T value, int pe)
 {
     if (ch_is_far(pe))
-        ch_by_address(ch_store_away)(dest, ch_to_bits(value), sizeof(T), pe);
+        ch_store_away(dest, ch_to_bits(value), sizeof(T), pe);
     else
         ch_element_store(ch_at_pe(dest, pe), value);
 }
@@ -140,8 +140,8 @@ template <typename T> CH_FN void ch_store_at(T *dest, T value, int pe)
 template <typename T> CH_FN T ch_load_at(const T *source, int pe)
 {
     if (!ch_is_far(pe)) return ch_element_load(ch_at_pe(source, pe));
-    return ch_from_bits<T>((typename ch_bits_of<sizeof(T)>::type)ch_by_address(ch_load_away)(
-        source, sizeof(T), pe));
+    return ch_from_bits<T>(
+        (typename ch_bits_of<sizeof(T)>::type)ch_load_away(source, sizeof(T), pe));
 }
 
 /* --- remote memory access --------------------------------------------------------------- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvshmem.h: calls of NVSHMEM's host API over Chorus, for C and C++ (and CUDA's): each is the
- * call of chorus.h by the same name. docs/migrating.md says what is not here. A file of CUDA
- * that includes chorus_device.cuh before this one has the calls inside kernels too.
+ * nvshmem.h: calls of NVSHMEM's API over Chorus, for C and C++, and in files of CUDA those
+ * inside kernels too: each is the call of chorus.h or chorus_device.cuh by the same name. It
+ * brings nvshmemx.h. docs/migrating.md says what is not here.
  *
  * Where CUDA's headers are found, its types are taken as they are: cudaStream_t, and in C++
  * __half and __nv_bfloat16.
@@ -12,6 +12,7 @@
 
 #ifdef __has_include
 #if __has_include(<cuda_runtime_api.h>)
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 #define NVSHMEM_HAS_CUDA
 #endif
@@ -26,9 +27,14 @@
 typedef struct CUstream_st *cudaStream_t; /* as CUDA declares it */
 #endif
 
+#ifdef __CUDACC__
+#include "chorus/chorus_device.cuh"
+#endif
 #include "chorus/chorusx.h"
 #include "shmem_lists.h"
 
+#include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #ifndef __cplusplus
 int setenv(const char *name, const char *value, int overwrite); /* -std=c11 hides it */
@@ -175,8 +181,8 @@ static inline int nvshmem_team_split_2d(nvshmem_team_t parent, int xrange,
                                 yaxis_config, yaxis_mask, yaxis_team);
 }
 
-/* By kernels too, in a file of CUDA that has chorus_device.cuh. */
-#ifdef CHORUS_DEVICE_CUH
+/* By kernels too, in a file of CUDA. */
+#ifdef __CUDACC__
 #define NVSHMEM_CALL static inline __host__ __device__
 #else
 #define NVSHMEM_CALL static inline
@@ -235,5 +241,7 @@ CHORUS_WAIT_TYPES(NVSHMEM_WAIT)
 CHORUS_DEVICE_REDUCE_LIST(NVSHMEM_OP)
 #undef OWN
 /* clang-format on */
+
+#include "nvshmemx.h"
 
 #endif /* NVSHMEM_H */

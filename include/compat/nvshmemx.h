@@ -354,9 +354,8 @@ static inline void nvshmemx_sync_all_on_stream(cudaStream_t stream)
     NVSHMEMX_RUN(chorusx_sync_all_on_stream(nvshmemx_stream_of(stream)))
 }
 
-/* --- kernels: in files of CUDA that include chorus_device.cuh first ------------------------
- */
-#ifdef CHORUS_DEVICE_CUH
+/* --- kernels: in files of CUDA ---------------------------------------------------------- */
+#ifdef __CUDACC__
 static inline int nvshmemx_collective_launch(const void *func, dim3 grid, dim3 block,
                                              void **args, size_t shared, cudaStream_t stream)
 {

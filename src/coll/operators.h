@@ -82,30 +82,47 @@ CH_FN uint32_t ch_f32_to_bits(float value)
     return bits;
 }
 
+/* The bits of the 16-bit types, which in files of CUDA may be its own. */
+#define CH_DEFINE_BITS(NAME, T)                          \
+    CH_FN uint32_t ch_##NAME##_to_bits(T half)           \
+    {                                                    \
+        uint16_t bits;                                   \
+                                                         \
+        memcpy(&bits, &half, sizeof(bits));              \
+        return bits;                                     \
+    }                                                    \
+    CH_FN T ch_##NAME##_from_bits(uint32_t half_of_bits) \
+    {                                                    \
+        const uint16_t bits = (uint16_t)half_of_bits;    \
+        T half;                                          \
+                                                         \
+        memcpy(&half, &bits, sizeof(half));              \
+        return half;                                     \
+    }
+CH_DEFINE_BITS(f16, chorus_half)
+CH_DEFINE_BITS(bf16, chorus_bfloat16)
+#undef CH_DEFINE_BITS
+
 CH_FN float ch_bf16_to_f32(chorus_bfloat16 half)
 {
-    return ch_bits_to_f32((uint32_t)half.bits << 16);
+    return ch_bits_to_f32(ch_bf16_to_bits(half) << 16);
 }
 
 /* The nearest bfloat16, of two the even one; NaN stays NaN. */
 CH_FN chorus_bfloat16 ch_bf16_from_f32(float value)
 {
     const uint32_t bits = ch_f32_to_bits(value);
-    chorus_bfloat16 half;
+    const uint32_t nan = bits >> 16 | 0x40u; /* quiet, whatever the low bits were */
 
-    if (value != value)
-        half.bits = (uint16_t)(bits >> 16 | 0x40u); /* quiet, whatever the low bits were */
-    else
-        half.bits = (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
-    return half;
+    return ch_bf16_from_bits(value != value ? nan : (bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
 /* This function and the next compute every case and select the one that applies, so that
  * compilers can make vectors of them. */
 CH_FN float ch_f16_to_f32(chorus_half half)
 {
-    const uint32_t sign = (uint32_t)(half.bits & 0x8000u) << 16;
-    const uint32_t rest = (uint32_t)(half.bits & 0x7fffu) << 13;
+    const uint32_t bits = ch_f16_to_bits(half);
+    const uint32_t sign = (bits & 0x8000u) << 16, rest = (bits & 0x7fffu) << 13;
     const uint32_t least = 113u << 23; /* 2^-14, the least normal binary16 */
     /* Zero or subnormal: put the fraction behind 2^-14 and subtract 2^-14; the difference is
      * exact. */
@@ -129,10 +146,8 @@ CH_FN chorus_half ch_f16_from_f32(float value)
     const uint32_t finite = rest < 0x38800000u ? tiny : normal;
     /* 65520 and above round to infinity. */
     const uint32_t special = rest > 0x7f800000u ? nan : 0x7c00u;
-    chorus_half half;
 
-    half.bits = (uint16_t)(sign | (rest >= 0x477ff000u ? special : finite));
-    return half;
+    return ch_f16_from_bits(sign | (rest >= 0x477ff000u ? special : finite));
 }
 
 #endif /* CH_OPERATORS_H */

@@ -10,7 +10,7 @@ nvidia-smi >/dev/null 2>&1 || exit 77
 # try NUMBER MESSAGE
 try() {
     said=$(CUDA_MPS_PIPE_DIRECTORY=/nonexistent "$program" none "$1" 2>&1) && status=0 || status=$?
-    if [ $status -eq 0 ]; then
+    if [ "$status" -eq 0 ]; then
         echo "call $1 without a state was carried out: $said"
         failed=1
     fi

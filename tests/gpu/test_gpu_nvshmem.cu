@@ -3,10 +3,7 @@
  * A program of NVSHMEM with kernels, by NVSHMEM's names: calls by a thread, a warp and a block,
  * each with its result checked; launched as NVSHMEM launches, on the largest grid.
  */
-#include <chorus/chorus_device.cuh>
-
 #include <nvshmem.h>
-#include <nvshmemx.h>
 
 #include <stdio.h>
 #include <string.h>

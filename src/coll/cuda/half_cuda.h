@@ -22,10 +22,8 @@ CH_FN float ch_f16_nan_to_f32(uint32_t half)
 CH_FN chorus_half ch_f16_nan_from_f32(float nan)
 {
     const uint32_t bits = ch_f32_to_bits(nan);
-    chorus_half half;
 
-    half.bits = (uint16_t)((bits >> 16 & 0x8000u) | 0x7e00u | (bits >> 13 & 0x3ffu));
-    return half;
+    return ch_f16_from_bits((bits >> 16 & 0x8000u) | 0x7e00u | (bits >> 13 & 0x3ffu));
 }
 
 /* Convert eight elements to floats. keeps_nan: see above. */

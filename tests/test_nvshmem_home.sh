@@ -1,0 +1,123 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# Programs of NVSHMEM, unchanged, built by its command lines with NVSHMEM_HOME where Chorus installed
+# its folder: by a compiler of C and one of C++, by nvcc with kernels, as one object and separately
+# compiled, and by CMake's package. What needs no GPU also runs.
+# usage: test_nvshmem_home.sh MESON BUILD
+set -u
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+
+fail() {
+    echo "test_nvshmem_home: $1" >&2
+    exit 1
+}
+
+"$1" install -C "$2" --no-rebuild --destdir "$folder/installed" >"$folder/log" 2>&1 ||
+    fail "cannot be installed: $(cat "$folder/log")"
+NVSHMEM_HOME=$(find "$folder/installed" -type d -name nvshmem -path '*/nvshmem' -not -path '*/cmake/*' | head -n 1)
+[ -n "$NVSHMEM_HOME" ] || fail "no folder nvshmem among what is installed"
+export NVSHMEM_HOME LD_LIBRARY_PATH="$NVSHMEM_HOME/lib"
+dangling=$(find "$NVSHMEM_HOME" -xtype l)
+[ -z "$dangling" ] || fail "these links lead nowhere: $dangling"
+# PyTorch loads NVIDIA's library by this name.
+[ -z "$(find "$folder/installed" -name '*nvshmem*.so.3*')" ] || fail "a file has the name of NVIDIA's library"
+cd "$folder" || exit 1
+
+# Headers that programs of others include, each alone.
+for header in nvshmem.h nvshmemx.h nvshmem_host.h device/nvshmem_defines.h device/nvshmemx_defines.h \
+    device/nvshmem_coll_defines.cuh device/nvshmemx_coll_defines.cuh device/nvshmem_device_macros.h \
+    device_host/nvshmem_common.cuh device_host/nvshmem_types.h host/nvshmem_api.h host/nvshmemx_api.h \
+    host/nvshmem_coll_api.h host/nvshmemx_coll_api.h host/nvshmem_macros.h; do
+    echo "#include <$header>
+int main(void) { return nvshmemx_init_status() + NVSHMEM_CMP_EQ; }" >alone.c
+    cc -fsyntax-only -I"$NVSHMEM_HOME/include" alone.c || fail "$header cannot be compiled alone"
+done
+
+# What nvshmem.h brings by itself: names of extensions, assert, printf.
+cat >host.c <<'END'
+#include <nvshmem.h>
+int main(void)
+{
+    int *word, me, n;
+    nvshmem_init();
+    me = nvshmem_my_pe(), n = nvshmem_n_pes();
+    word = (int *)nvshmem_malloc(sizeof(int));
+    *word = -1;
+    nvshmem_barrier_all();
+    nvshmem_int_p(word, me, (me + 1) % n);
+    nvshmemx_barrier_all_on_stream(0);
+    nvshmem_barrier_all();
+    assert(*word == (me + n - 1) % n);
+    printf("PE %d of %d\n", me, n);
+    nvshmem_free(word);
+    nvshmem_finalize();
+    return 0;
+}
+END
+cp host.c host.cpp
+link="-I$NVSHMEM_HOME/include -L$NVSHMEM_HOME/lib -lnvshmem_host -lnvshmem_device"
+# shellcheck disable=SC2086 # a list of flags
+cc host.c $link -ldl -o host || fail "a program of C cannot be compiled"
+# shellcheck disable=SC2086
+c++ host.cpp $link -ldl -o host++ || fail "a program of C++ cannot be compiled"
+for program in host host++; do
+    said=$(CHORUS_HEAP=host "$NVSHMEM_HOME/bin/nvshmrun" -n 2 "./$program" | sort) || fail "$program fails"
+    [ "$said" = "PE 0 of 2
+PE 1 of 2" ] || fail "$program says \"$said\""
+done
+"$NVSHMEM_HOME/bin/nvshmem-info" --version >log || fail "nvshmem-info fails"
+
+if command -v cmake >/dev/null; then
+    mkdir project
+    cp host.cpp project
+    cat >project/CMakeLists.txt <<'END'
+cmake_minimum_required(VERSION 3.13)
+project(outside CXX)
+find_package(NVSHMEM 3.0 REQUIRED)
+add_executable(host host.cpp)
+target_link_libraries(host nvshmem::nvshmem_host nvshmem::nvshmem_device)
+END
+    (cmake -S project -B project/build -DNVSHMEM_DIR="$NVSHMEM_HOME/lib/cmake/nvshmem" &&
+        cmake --build project/build) >log 2>&1 || fail "cmake: $(cat log)"
+    CHORUS_HEAP=host "$NVSHMEM_HOME/bin/nvshmrun" -n 2 project/build/host >log || fail "cmake's program fails"
+fi
+
+PATH=$PATH:/usr/local/cuda/bin
+command -v nvcc >/dev/null || exit 0
+# Kernels in one file, launched from another; no line of them is Chorus's.
+cat >kernels.cu <<'END'
+#include <nvshmem.h>
+#include <nvshmemx.h>
+__global__ void pass_on(int *word, half *value)
+{
+    const int next = (nvshmem_my_pe() + 1) % nvshmem_n_pes();
+    nvshmem_int_p(word, nvshmem_my_pe(), next);
+    nvshmem_half_p(value, __float2half(0.5f), next);
+    nvshmem_quiet();
+}
+void launch(int *word, half *value) { pass_on<<<1, 1>>>(word, value); }
+END
+cat >main.cu <<'END'
+#include <nvshmem.h>
+void launch(int *word, half *value);
+int main()
+{
+    nvshmem_init();
+    cudaStream_t stream;
+    CUdevice device = 0;
+    cudaStreamCreate(&stream);
+    launch((int *)nvshmem_malloc(4), (half *)nvshmem_malloc(2));
+    nvshmemx_barrier_all_on_stream(stream);
+    nvshmem_finalize();
+    return (int)device;
+}
+END
+for how in '-std=c++11' '-std=c++20 -rdc=true'; do
+    # shellcheck disable=SC2086
+    nvcc -O0 -Xptxas -O0 -arch=sm_90 $how kernels.cu main.cu $link -lcuda -o program >log 2>&1 ||
+        nvcc -O0 -Xptxas -O0 -arch=sm_90 $how kernels.cu main.cu $link -o program -L/usr/local/cuda/lib64/stubs -lcuda >log 2>&1 ||
+        fail "nvcc $how: $(cat log)"
+    ! grep -q 'warning' log || fail "nvcc $how warns: $(cat log)"
+done
+readelf -d program | grep -q 'libchorus.so.0' || fail "the program does not load libchorus"
