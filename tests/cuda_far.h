@@ -55,6 +55,13 @@ struct far_call {
     bool is_own;  /* local memory is such that the host does not access */
 };
 int far_make(const struct ch_ring *ring, const struct far_call *call);
+/* The same as a kernel makes it: its waits end with the job and by CHORUS_TIMEOUT, and a
+ * failure is reported to the host. */
+struct ch_device_state;
+int far_make_inside(const struct ch_device_state *state, const struct far_call *call);
+/* Report that a call inside a kernel for this PE has failed, unless an earlier report is there.
+ */
+void far_report(const struct ch_device_state *state, int status, uint32_t pe);
 
 /* What the last kernel posted: the names of its ops, as "put, flush". */
 const char *far_ops(void);

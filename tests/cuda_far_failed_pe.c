@@ -7,13 +7,16 @@
 #include "chorus/chorusx.h"
 #include "cuda_fake.h"
 #include "cuda_far.h"
+#include "team/device.h"
 #include "team/routes.h"
 #include "transport/network.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BYTES = 400 << 10, VALUE = 77, POISON = 0xee };
 
@@ -125,6 +128,47 @@ static void get(cudaStream_t stream)
     far_kernels.fails = CHORUS_OK;
     far_kernels.posts = false;
     EXPECT(chorusx_stream_synchronize((void *)stream) == CHORUS_ERR_TIMEOUT);
+    EXPECT(was_done);
+    change_ops(true_ops);
+    memset(dest, POISON, BYTES);
+    chorus_quiet();
+    EXPECT(is_all(dest, POISON));
+    meet();
+    free(dest);
+    chorus_free(source);
+}
+
+static struct ch_device_state state(void)
+{
+    struct ch_device_state is = {0};
+
+    EXPECT(chorusx_device_state(&is, sizeof(is)) == CHORUS_OK);
+    return is;
+}
+
+/* Post a get inside a kernel, which then fails without having waited for the data. */
+static void fail_get_inside(void *dest, const void *source)
+{
+    const struct ch_device_state is = state();
+    const struct far_call call = {.what = FAR_CALL_GET,
+                                  .pe = (uint32_t)peer(),
+                                  .there = address_there(source),
+                                  .local = dest,
+                                  .bytes = BYTES};
+
+    EXPECT(far_make_inside(&is, &call) == CHORUS_OK);
+    far_report(&is, CHORUS_ERR_TIMEOUT, call.pe);
+}
+
+/* The program learns of the failure. */
+static void get_inside(void)
+{
+    char *const source = chorus_calloc(BYTES, 1), *const dest = malloc(BYTES);
+
+    change_is_sent(network()->ops->is_sent);
+    was_done = false;
+    fail_get_inside(dest, source);
+    EXPECT(chorusx_stream_synchronize(NULL) == CHORUS_ERR_TIMEOUT);
     EXPECT(was_done);
     change_ops(true_ops);
     memset(dest, POISON, BYTES);
@@ -253,17 +297,56 @@ static void many_messages(void)
     chorus_free(words);
 }
 
+enum { FLUSHES_MAX = 1024 }; /* that can be under way */
+
+/* The network gets on after a while. */
+static void *release_later(void *arg)
+{
+    (void)arg;
+    (void)usleep(100000);
+    __atomic_store_n(&is_held, false, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+/* A program that does not ask for the failure frees the object that a get in the ring is for.
+ */
+static void freed_unasked(void)
+{
+    char *const source = chorus_calloc(BYTES, 1), *dest = chorus_calloc(BYTES, 1);
+    static uint64_t words[1];
+    pthread_t thread;
+
+    memset(source, VALUE, BYTES);
+    meet();
+    hold();
+    for (int i = 0; i < FLUSHES_MAX; i++)
+        flush(words);
+    fail_get_inside(dest, source);
+    EXPECT(pthread_create(&thread, NULL, release_later, NULL) == 0);
+    chorus_free(dest);
+    dest = chorus_malloc(BYTES);
+    memset(dest, POISON, BYTES);
+    EXPECT(pthread_join(thread, NULL) == 0);
+    EXPECT(ch_links_drain_posts(ch_context_get()->links) == CHORUS_OK);
+    chorus_quiet();
+    EXPECT(is_all(dest, POISON));
+    EXPECT(chorusx_stream_synchronize(NULL) == CHORUS_ERR_TIMEOUT);
+    change_ops(true_ops);
+    meet();
+    chorus_free(dest);
+    chorus_free(source);
+}
+
 /* Requests that are in a broken ring when the program learns of a failure are dropped. */
 static void broken_ring(cudaStream_t stream)
 {
-    enum { MOST = 1024 }; /* flushes that can be under way */
     char *const dest = chorus_calloc(BYTES, 1), *const source = calloc(BYTES, 1);
     const chorus_team_t team = make_team();
     uint64_t word = 0;
 
     memset(source, POISON, BYTES);
     hold();
-    for (int i = 0; i < MOST; i++)
+    for (int i = 0; i < FLUSHES_MAX; i++)
         flush(&word);
     put(dest, source);
     far_break(ring());
@@ -289,9 +372,11 @@ int main(void)
     }
     EXPECT(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
     get(stream);
+    get_inside();
     collective(stream);
     word_of_a_team(stream);
     many_messages();
+    freed_unasked();
     broken_ring(stream);
     EXPECT(cudaStreamDestroy(stream) == cudaSuccess);
     chorus_finalize();

@@ -7,6 +7,8 @@ static _Thread_local bool is_for_host;
 #define CH_IS_FOR_HOST(memory) ((void)(memory), is_for_host)
 
 #include "base/far.h"
+#include "coll/cuda/kernel.h"
+#include "team/device.h"
 #include "transport/post.h"
 
 #include <stdio.h>
@@ -15,15 +17,20 @@ struct far_kernels far_kernels;
 
 static struct ch_post last;
 
-/* Waits end as those of the kernel: when the job ends, or by the deadline. They make no
- * progress of the network, as no kernel does. */
-static struct ch_wait_policy policy_of(const struct ch_post *post)
+/* Waits end as those of a kernel: when the job ends, or by the deadline. They make no progress
+ * of the network, as no kernel does. */
+static struct ch_wait_policy policy_until(const uint32_t *aborted, uint64_t timeout_ns)
 {
-    const uintptr_t door = (uintptr_t)post->limit.aborted - offsetof(struct ch_door, aborted);
+    const uintptr_t own = (uintptr_t)aborted - offsetof(struct ch_door, aborted);
     struct ch_wait_policy policy;
 
-    ch_wait_policy_init(&policy, (struct ch_door *)door, 2, 2, post->limit.timeout_ns);
+    ch_wait_policy_init(&policy, (struct ch_door *)own, 2, 2, timeout_ns);
     return policy;
+}
+
+static struct ch_wait_policy policy_of(const struct ch_post *post)
+{
+    return policy_until(post->limit.aborted, post->limit.timeout_ns);
 }
 
 static int run(const struct ch_post *post)
@@ -115,6 +122,34 @@ int far_make(const struct ch_ring *ring, const struct far_call *call)
     ch_wait_policy_init(&policy, &door, 2, 2, SECONDS_MAX * CH_NS_PER_S);
     is_for_host = !call->is_own;
     return (int)make(f, call);
+}
+
+void far_report(const struct ch_device_state *state, int status, uint32_t pe)
+{
+    struct ch_kernel_fault *const fault = &state->terms.fault[ch_fault_inside_at(0)];
+    uint32_t none = 0;
+
+    if (!__atomic_compare_exchange_n(&fault->claimed, &none, 1, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_RELAXED))
+        return;
+    fault->kind = CH_FAULT_LATE;
+    fault->late_pe = pe;
+    fault->team = 0;
+    __atomic_store_n(&fault->status, status, __ATOMIC_RELEASE);
+}
+
+int far_make_inside(const struct ch_device_state *state, const struct far_call *call)
+{
+    const struct ch_wait_policy policy =
+        policy_until(state->terms.aborted, state->terms.timeout_ns);
+    const struct ch_far f = {&state->ring, &policy};
+    const uint32_t pe = call->what == FAR_CALL_QUIET ? state->world.me : call->pe;
+    chorus_status status;
+
+    is_for_host = !call->is_own;
+    status = make(f, call);
+    if (status != CHORUS_OK) far_report(state, status, pe);
+    return (int)status;
 }
 
 void far_break(const struct ch_ring *ring)

@@ -8,6 +8,7 @@
 #include "api/check.h"
 #include "base/error.h"
 #include "chorus/chorusx.h"
+#include "coll/cuda/gpu.h"
 #include "team/differ.h"
 #include "team/table.h"
 
@@ -130,6 +131,7 @@ chorus_status ch_context_quiet_and_sync(struct ch_context *context)
 {
     struct ch_team *world;
 
+    if (context->gpu != NULL) ch_gpu_settle(context->gpu, context->links);
     CH_TRY(ch_links_quiet(context->links, CH_CTX_DEFAULT, CH_LINK_ALL));
     CH_TRY(ch_team_get(context->teams, CHORUS_TEAM_WORLD, &world));
     return ch_team_sync_by_mail(world);

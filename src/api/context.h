@@ -129,8 +129,8 @@ CH_MUST_CHECK chorus_status ch_context_open(const struct ch_options *options,
  * synchronise with them first. */
 void ch_context_close(struct ch_context *context); /* null is a no-op */
 
-/* Complete this PE's puts and synchronise with all PEs of the job, as malloc and free
- * promise. */
+/* Complete this PE's puts, those of kernels that have failed too, and synchronise with all PEs
+ * of the job, as malloc and free promise. */
 CH_MUST_CHECK chorus_status ch_context_quiet_and_sync(struct ch_context *context);
 
 /* Compare over boot the values that must be equal on all PEs; `mine` is this PE's state so far.

@@ -335,11 +335,23 @@ chorus_status ch_fault_report_block(struct ch_kernel_fault *faults, const struct
     return fail_with_unequal_block(&lengths, team);
 }
 
+/* The report of a kernel of the program without a team. */
+static struct ch_kernel_fault *fault_of_wait(struct ch_kernel_fault *faults)
+{
+    return fault_at(faults, CH_FAULT_INSIDE + ch_fault_inside_at(0), 0);
+}
+
+int ch_fault_status_wait(struct ch_kernel_fault *faults)
+{
+    const struct ch_kernel_fault *fault = fault_of_wait(faults);
+
+    return fault != NULL ? fault->status : CHORUS_OK;
+}
+
 chorus_status ch_fault_report_wait(struct ch_kernel_fault *faults,
                                    const struct ch_wait_policy *policy)
 {
-    struct ch_kernel_fault *fault =
-        fault_at(faults, CH_FAULT_INSIDE + ch_fault_inside_at(0), 0);
+    struct ch_kernel_fault *fault = fault_of_wait(faults);
     chorus_status status;
 
     if (fault == NULL) return CHORUS_OK;

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 struct ch_gpu;
+struct ch_links;
 
 /* Open for a heap on a GPU. `policy` is borrowed: of the host's waits for the GPU. */
 CH_MUST_CHECK chorus_status ch_gpu_open(const struct ch_heap *heap,
@@ -82,6 +83,11 @@ CH_MUST_CHECK chorus_status ch_gpu_stream_destroy(const struct ch_gpu *gpu, void
 CH_MUST_CHECK chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu,
                                                       const struct ch_teams *teams,
                                                       void *stream);
+
+/* Kernels that have ended may have failed, with posts on streams or calls without a team: if
+ * one has reported that, and the program has not learned of it yet, the network no longer uses
+ * the memory of what they posted on return. Before memory is freed. */
+void ch_gpu_settle(const struct ch_gpu *gpu, struct ch_links *links);
 
 /* --- links between GPUs ------------------------------------------------------------------- */
 /*

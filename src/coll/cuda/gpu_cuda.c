@@ -281,11 +281,18 @@ static chorus_status fail_post(const struct ch_gpu *gpu, const struct ch_teams *
                    peers, ch_wait_why(gpu->policy, status));
 }
 
-/* If a post on a stream has failed, or several have: the network no longer uses the memory of
- * any on return. The kernels have ended. */
-static void settle_if_reported(const struct ch_gpu *gpu, struct ch_links *links)
+/* Why a post on a stream has failed, or a call without a team inside a kernel of the program;
+ * CHORUS_OK: none has. */
+static int failure_of_posts(const struct ch_gpu *gpu)
 {
     const int why = __atomic_load_n(&gpu->wait->status, __ATOMIC_ACQUIRE);
+
+    return why != CHORUS_OK ? why : ch_fault_status_wait(gpu->terms.faults);
+}
+
+void ch_gpu_settle(const struct ch_gpu *gpu, struct ch_links *links)
+{
+    const int why = failure_of_posts(gpu);
     uint64_t until_ns;
 
     if (why == CHORUS_OK) return;
@@ -328,7 +335,7 @@ chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct c
     CH_TRY(wait_for_stream(gpu, &turn));
     for (uint32_t slot = 0; (team = ch_teams_next(teams, &slot)) != NULL; slot++)
         settle_if_failed(gpu, team);
-    settle_if_reported(gpu, teams->links);
+    ch_gpu_settle(gpu, teams->links);
     for (uint32_t slot = 0; (team = ch_teams_next(teams, &slot)) != NULL; slot++) {
         CH_TRY(ch_fault_report(gpu->terms.faults, gpu->terms.timeout_ns, team));
         CH_TRY(ch_fault_report_block(gpu->terms.faults, team));

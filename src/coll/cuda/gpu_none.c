@@ -97,6 +97,11 @@ chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct c
     return fail_without_cuda();
 }
 
+void ch_gpu_settle(const struct ch_gpu *gpu, struct ch_links *links)
+{
+    (void)gpu, (void)links;
+}
+
 chorus_status ch_lines_try(struct ch_boot *boot, struct ch_heap *heap, uint64_t timeout_ns,
                            bool *are_whole_out)
 {

@@ -147,7 +147,8 @@ int ch_fault_status(struct ch_kernel_fault *faults, const struct ch_team *team);
 CH_MUST_CHECK chorus_status ch_fault_report(struct ch_kernel_fault *faults, uint64_t timeout_ns,
                                             struct ch_team *team);
 /* The same for reports of kernels of the program without a team: of a wait for one of its
- * words, or a call that returns nothing. */
+ * words, or a call that returns nothing. status: its code, or CHORUS_OK. */
+int ch_fault_status_wait(struct ch_kernel_fault *faults);
 CH_MUST_CHECK chorus_status ch_fault_report_wait(struct ch_kernel_fault *faults,
                                                  const struct ch_wait_policy *policy);
 /* If an alltoallv on the team was completed with a block of two lengths, take this report, and
