@@ -163,12 +163,14 @@ static void fail_get_inside(void *dest, const void *source)
 /* The program learns of the failure. */
 static void get_inside(void)
 {
-    char *const source = chorus_calloc(BYTES, 1), *const dest = malloc(BYTES);
+    char *const source = chorus_calloc(BYTES, 1), *const dest = malloc(BYTES), named[32];
 
     change_is_sent(network()->ops->is_sent);
     was_done = false;
     fail_get_inside(dest, source);
     EXPECT(chorusx_stream_synchronize(NULL) == CHORUS_ERR_TIMEOUT);
+    (void)snprintf(named, sizeof(named), "waited for PE %d: ", peer());
+    EXPECT(strstr(chorusx_last_error(), named) != NULL);
     EXPECT(was_done);
     change_ops(true_ops);
     memset(dest, POISON, BYTES);

@@ -456,6 +456,13 @@ bool ch_links_find_late(struct ch_links *links, uint32_t ctx, uint32_t *pe_out)
     return network != NULL && ch_network_find_late(network, ctx, pe_out);
 }
 
+bool ch_links_is_late(struct ch_links *links, uint32_t ctx, uint32_t pe)
+{
+    struct ch_link *link = ch_links_network_link(links, pe);
+
+    return link != NULL && !ch_network_is_over(link, ctx, link->network->ops->is_done);
+}
+
 const uint32_t *ch_links_hosts(const struct ch_links *links)
 {
     return links->network == NULL ? NULL : links->network->nodes;

@@ -120,6 +120,8 @@ CH_MUST_CHECK chorus_status ch_links_drain_posts(struct ch_links *links);
 /* Find a PE of another host, for a message, for which an operation of ctx has not taken effect.
  */
 bool ch_links_find_late(struct ch_links *links, uint32_t ctx, uint32_t *pe_out);
+/* Is this PE one? Not if the network does not reach it. */
+bool ch_links_is_late(struct ch_links *links, uint32_t ctx, uint32_t pe);
 
 /* Kernels that have ended may have failed: the program may free the memory of what they posted.
  * begin waits until the network has it, at most until the time that it returns, or the job is

@@ -341,15 +341,17 @@ static struct ch_kernel_fault *fault_of_wait(struct ch_kernel_fault *faults)
     return fault_at(faults, CH_FAULT_INSIDE + ch_fault_inside_at(0), 0);
 }
 
-int ch_fault_status_wait(struct ch_kernel_fault *faults)
+int ch_fault_status_wait(struct ch_kernel_fault *faults, uint32_t *pe_out)
 {
     const struct ch_kernel_fault *fault = fault_of_wait(faults);
 
-    return fault != NULL ? fault->status : CHORUS_OK;
+    if (fault == NULL) return CHORUS_OK;
+    *pe_out = fault->late_pe;
+    return fault->status;
 }
 
 chorus_status ch_fault_report_wait(struct ch_kernel_fault *faults,
-                                   const struct ch_wait_policy *policy)
+                                   const struct ch_wait_policy *policy, uint32_t late_pe)
 {
     struct ch_kernel_fault *fault = fault_of_wait(faults);
     chorus_status status;
@@ -357,6 +359,10 @@ chorus_status ch_fault_report_wait(struct ch_kernel_fault *faults,
     if (fault == NULL) return CHORUS_OK;
     status = (chorus_status)fault->status;
     forget_fault(fault);
-    return CH_FAIL(status, "a call in a kernel of the program failed: %s",
-                   ch_wait_why(policy, status));
+    if (late_pe == UINT32_MAX)
+        return CH_FAIL(status, "a call in a kernel of the program failed: %s",
+                       ch_wait_why(policy, status));
+    return CH_FAIL(status,
+                   "a call in a kernel of the program failed, which waited for PE %u: %s",
+                   late_pe, ch_wait_why(policy, status));
 }

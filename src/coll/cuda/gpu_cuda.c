@@ -286,8 +286,22 @@ static chorus_status fail_post(const struct ch_gpu *gpu, const struct ch_teams *
 static int failure_of_posts(const struct ch_gpu *gpu)
 {
     const int why = __atomic_load_n(&gpu->wait->status, __ATOMIC_ACQUIRE);
+    uint32_t pe;
 
-    return why != CHORUS_OK ? why : ch_fault_status_wait(gpu->terms.faults);
+    return why != CHORUS_OK ? why : ch_fault_status_wait(gpu->terms.faults, &pe);
+}
+
+/* The PE that a call inside a kernel, which has reported a timeout, waited for: that for which
+ * it was, unless another one keeps the requests to it in the ring. UINT32_MAX: none is known.
+ */
+static uint32_t find_late_pe(const struct ch_gpu *gpu, struct ch_links *links)
+{
+    uint32_t pe = links->me, late = UINT32_MAX;
+
+    if (ch_fault_status_wait(gpu->terms.faults, &pe) != CHORUS_ERR_TIMEOUT) return UINT32_MAX;
+    if (ch_links_is_late(links, CH_CTX_DEFAULT, pe)) return pe;
+    if (ch_links_find_late(links, CH_CTX_DEFAULT, &late)) return late;
+    return pe != links->me ? pe : UINT32_MAX;
 }
 
 void ch_gpu_settle(const struct ch_gpu *gpu, struct ch_links *links)
@@ -327,6 +341,7 @@ chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct c
 {
     struct ch_turn turn;
     struct ch_team *team;
+    uint32_t late_pe;
 
     CH_TRY(ch_turn_of(gpu->heap, stream, &turn));
     if (turn.capture != 0)
@@ -335,11 +350,12 @@ chorus_status ch_gpu_stream_synchronize(const struct ch_gpu *gpu, const struct c
     CH_TRY(wait_for_stream(gpu, &turn));
     for (uint32_t slot = 0; (team = ch_teams_next(teams, &slot)) != NULL; slot++)
         settle_if_failed(gpu, team);
+    late_pe = find_late_pe(gpu, teams->links);
     ch_gpu_settle(gpu, teams->links);
     for (uint32_t slot = 0; (team = ch_teams_next(teams, &slot)) != NULL; slot++) {
         CH_TRY(ch_fault_report(gpu->terms.faults, gpu->terms.timeout_ns, team));
         CH_TRY(ch_fault_report_block(gpu->terms.faults, team));
     }
-    CH_TRY(ch_fault_report_wait(gpu->terms.faults, gpu->policy));
+    CH_TRY(ch_fault_report_wait(gpu->terms.faults, gpu->policy, late_pe));
     return take_wait_report(gpu, teams);
 }

@@ -147,10 +147,13 @@ int ch_fault_status(struct ch_kernel_fault *faults, const struct ch_team *team);
 CH_MUST_CHECK chorus_status ch_fault_report(struct ch_kernel_fault *faults, uint64_t timeout_ns,
                                             struct ch_team *team);
 /* The same for reports of kernels of the program without a team: of a wait for one of its
- * words, or a call that returns nothing. status: its code, or CHORUS_OK. */
-int ch_fault_status_wait(struct ch_kernel_fault *faults);
+ * words, or a call that returns nothing. status: its code, or CHORUS_OK; *pe_out: the PE that
+ * the call was for, or this PE, if it was for several or for none. late_pe, for the message:
+ * the PE that was waited for; UINT32_MAX: it is not known. */
+int ch_fault_status_wait(struct ch_kernel_fault *faults, uint32_t *pe_out);
 CH_MUST_CHECK chorus_status ch_fault_report_wait(struct ch_kernel_fault *faults,
-                                                 const struct ch_wait_policy *policy);
+                                                 const struct ch_wait_policy *policy,
+                                                 uint32_t late_pe);
 /* If an alltoallv on the team was completed with a block of two lengths, take this report, and
  * fail with ERR_ARG; else OK. The team can be used further. */
 CH_MUST_CHECK chorus_status ch_fault_report_block(struct ch_kernel_fault *faults,
