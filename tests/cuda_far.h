@@ -42,7 +42,14 @@ int far_post_again(uint32_t n);
 
 /* A call inside a kernel, which this thread makes on the ring. */
 struct far_call {
-    enum { FAR_CALL_PUT, FAR_CALL_GET, FAR_CALL_CHANGE, FAR_CALL_SIGNAL, FAR_CALL_QUIET } what;
+    enum {
+        FAR_CALL_PUT,
+        FAR_CALL_GET,
+        FAR_CALL_CHANGE,
+        FAR_CALL_SIGNAL,
+        FAR_CALL_QUIET,
+        FAR_CALL_WAIT /* until the word of this PE at `local` has `value` or more */
+    } what;
     uint32_t pe;
     uint64_t there; /* the peer's address */
     void *local;    /* source or dest; of a change: its old value, 8 bytes, or null */

@@ -91,6 +91,19 @@ int far_post(const struct ch_ring *ring, const struct far_post *post)
     return (int)ch_ring_post(ring, &policy, &request);
 }
 
+/* As ch_wait_until of kernels. */
+static chorus_status await_word(const struct ch_wait_policy *policy, const uint64_t *word,
+                                uint64_t value)
+{
+    struct ch_wait w = {0};
+    chorus_status status = CHORUS_OK;
+
+    while (status == CHORUS_OK && ch_word_load(word) < value)
+        status = ch_wait_slow(policy, &w);
+    ch_wait_end(policy, &w);
+    return status;
+}
+
 static chorus_status make(struct ch_far f, const struct far_call *call)
 {
     const struct ch_lanes alone = {0, 1};
@@ -110,6 +123,8 @@ static chorus_status make(struct ch_far f, const struct far_call *call)
         return ch_far_signal(f, there, call->value, call->adds);
     case FAR_CALL_QUIET:
         return ch_far_quiet(f);
+    case FAR_CALL_WAIT:
+        return await_word(f.policy, call->local, call->value);
     }
     return CHORUS_ERR_ARG;
 }
@@ -143,7 +158,8 @@ int far_make_inside(const struct ch_device_state *state, const struct far_call *
     const struct ch_wait_policy policy =
         policy_until(state->terms.aborted, state->terms.timeout_ns);
     const struct ch_far f = {&state->ring, &policy};
-    const uint32_t pe = call->what == FAR_CALL_QUIET ? state->world.me : call->pe;
+    const bool is_for_pe = call->what != FAR_CALL_QUIET && call->what != FAR_CALL_WAIT;
+    const uint32_t pe = is_for_pe ? call->pe : state->world.me;
     chorus_status status;
 
     is_for_host = !call->is_own;

@@ -8,8 +8,8 @@
 A seed says which fault, which PE, in what call and when, and where the PEs are: on one host, as
 processes or threads, or on 2 to 4 hosts (CHORUS_NODES) that tcp or ofi connects. The launcher watches
 all PEs, so a fault must lead to the same on several hosts as on one, in the same time. Without
-libfabric tcp is used where ofi was drawn. With --gpus there are also PEs on 2 or 3 hosts whose heaps
-are on GPUs, which are fakes. No launcher watches them: those that are left must end by themselves, name
+libfabric tcp is used where ofi was drawn. With --gpus there are also PEs on 1 to 3 hosts whose heaps
+are on GPUs, which are fakes; those of one host, and some others, have no access to each other's GPUs. No launcher watches them: those that are left must end by themselves, name
 the PE, and undo all that they allocated, mapped and registered. Each run must end within a second of
 the fault (of the deadline where a PE stands still), with the status and the name of the PE that
 the fault calls for, and leave no process, no zombie, no name in /dev/shm and no file. A run
@@ -139,7 +139,7 @@ THREADS = {
 
 KINDS = {"processes": PROCESSES, "threads": THREADS, "gpus": GPUS}
 GPU_MOMENTS = ["start", "growth", "put", "get", "amo", "wait", "stream_put", "stream_get", "stream_signal", "stream_quiet",
-               "finalize"]
+               "inside_get", "inside_amo", "inside_put", "inside_quiet", "inside_full", "inside_wait", "finalize"]
 
 
 @dataclasses.dataclass
@@ -154,6 +154,7 @@ class Case:
     is_tagged: bool  # chorusrun --tag, which forwards what PEs write
     n_hosts: int
     network: str  # between them
+    is_beside: bool = False  # gpus of one host have no access to each other
 
     @property
     def kind(self):
@@ -164,15 +165,15 @@ class Case:
             return kind
         if self.moment == "start":  # those that wait for a PE that has not joined may not know its number
             return dataclasses.replace(kind, says="", after_s=START_S + 3.0, timeout_s=START_S)
-        if (self.fault, self.moment) == ("stop", "wait"):
-            return dataclasses.replace(kind, says=r"PE {pe}\b|the PE that should have set it did not")
+        if self.fault == "stop" and self.moment in ("wait", "inside_wait"):
+            return dataclasses.replace(kind, says=r"PE {pe}\b|the PE that should have set it did not|a call in a kernel")
         return kind
 
     @property
     def label(self):
         """The kind of run, for reports."""
         if self.where == "gpus":
-            return f"gpus, {self.network}"
+            return f"gpus, {self.network if self.n_hosts > 1 else 'beside'}"
         return self.network if self.n_hosts > 1 else self.where
 
     @property
@@ -230,15 +231,16 @@ def case_of(seed, args):
     where, fault = deal(kinds, seed)
     moments = GPU_MOMENTS if where == "gpus" else MOMENTS
     if args.moment is not None:
-        moments = [args.moment]
+        moments = [name for name in moments if name.startswith(args.moment)]
     moment, n = deal(moments, seed), dice.randint(2, 4 if where == "gpus" else 5)
     pe, delay_ns, is_tagged = dice.randrange(n), delay_of(dice, moment), dice.random() < 0.5
     n_hosts, network = hosts_of(dice, n, args.has_ofi)
     if where == "gpus":
-        n_hosts, network = min(n, dice.randint(2, 3)), network or "tcp"
+        n_hosts, network = min(n, dice.randint(2 if fault == "kill_host" else 1, 3)), network or "tcp"
     if where == "threads":
         n_hosts, network = 1, ""
-    return Case(seed, where, fault, moment, n, pe, delay_ns, is_tagged, n_hosts, network)
+    is_beside = where == "gpus" and (n_hosts == 1 or dice.random() < 0.5)
+    return Case(seed, where, fault, moment, n, pe, delay_ns, is_tagged, n_hosts, network, is_beside)
 
 
 def names_left():
@@ -291,8 +293,9 @@ def can_use_ofi(args):
 
 def gpus_environment(case):
     # Without fabric handles, which would make the GPUs of other hosts near.
+    access = {"CHORUS_P2P": "0"} if case.is_beside else {}
     return {"CHORUS_HEAP": "cuda", "CHORUS_TRANSPORT": f"mapped,{case.network}", "CHORUS_SYNC_MAX": "64M", "CHORUS_CTAS": "2",
-            "CHORUS_FABRIC": "0", "CHORUS_LOG": "none"}
+            "CHORUS_FABRIC": "0", "CHORUS_LOG": "none"} | access
 
 
 def environment(case, folder):
@@ -411,6 +414,7 @@ def run_all(args, cases, jobs):
 
 def tell(case, outcome):
     hosts = f"{case.where} on {case.n_hosts} hosts over {case.network}" if case.n_hosts > 1 else case.where
+    hosts += ", beside," if case.is_beside else ""
     print(f"seed {case.seed}: {case.fault} of PE {case.pe} of {case.n} {hosts} in {case.moment} after "
           f"{case.delay_ns} ns: status {outcome['status']}, ended {outcome['took_s']} s after it. "
           f"{'; '.join(outcome['problems'])}\n{outcome['text']}"
@@ -436,7 +440,7 @@ def main():
     parser.add_argument("--seeds", default="1..20" if os.environ.get("CHORUS_TEST_FULL") else "1..8", help="first and last")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="runs at once")
     parser.add_argument("--fault", help="this one alone")
-    parser.add_argument("--moment", help="this one alone")
+    parser.add_argument("--moment", help="those alone whose names begin so")
     parser.add_argument("--give-up", type=float, default=GIVE_UP_S, metavar="S", help="a run that takes so long hangs")
     parser.add_argument("-v", action="store_true", help="tell of every run")
     args = parser.parse_args()

@@ -4,11 +4,14 @@
  * thing over and over until a fault befalls one of them.
  *
  *     faults_gpu_pe FAULT MOMENT PE DELAY_NS SEED RECORD N_PES N_HOSTS
- *     faults_gpu_pe all
+ *     faults_gpu_pe all [MOMENT]
+ *     faults_gpu_pe leave MOMENT
  *
  * The first form starts the PEs itself, with the variables of torchrun, so nothing but their
  * own calls ends them; RECORD is as for faults_pe. faults.py runs it. The second form is a PE
- * that chorusrun started, which does all in turn and ignores SIGTERM; tests/net/run runs it.
+ * that chorusrun started, which does all in turn, or this one thing, and ignores SIGTERM;
+ * tests/net/run runs it. The third form is a PE that inside.py started, which frees its memory
+ * and calls chorus_finalize after its call has failed.
  *
  * A PE whose call fails says why, closes its part of the job as the library does for PEs that
  * are threads, and exits with STATUS_FAILED, or STATUS_LEFT_BEHIND if memory is still
@@ -34,7 +37,7 @@
 
 enum { STATUS_FAILED = 9, STATUS_LEFT_BEHIND = 10, STATUS_USAGE = 2, AGREE_EVERY = 16 };
 
-enum { PES_MAX = 8, PORT_LO = 20000, PORTS = 20000 };
+enum { PAUSE_US = 5000, PES_MAX = 8, PORT_LO = 20000, PORTS = 20000 };
 
 struct run {
     enum fault fault;
@@ -92,6 +95,22 @@ static void on_error(int code, const char *message)
 {
     (void)code;
     fail(message);
+}
+
+static void say_error(int code, const char *message)
+{
+    (void)code;
+    (void)fprintf(stderr, "PE %d afterwards: %s\n", number(), message);
+}
+
+/* A call has failed, and the program does what it would do without that. */
+static _Noreturn void leave_after_failure(void)
+{
+    (void)fprintf(stderr, "PE %d: %s\n", number(), chorusx_last_error());
+    (void)chorusx_set_error_handler(say_error);
+    gpu_site_free(&site);
+    chorus_finalize();
+    fail("has left");
 }
 
 static void need(int status)
@@ -158,16 +177,35 @@ static _Noreturn void run_pe(const struct run *run, int pe)
     abort();
 }
 
-/* As tests/net/wait_pes. */
-static _Noreturn void run_for_ever(void)
+static void join_and_say(void)
 {
-    (void)signal(SIGTERM, SIG_IGN);
     join();
     need(gpu_site_open(&site, 1));
     (void)printf("PE %d is process %d\n", chorus_my_pe(), (int)getpid());
     (void)fflush(stdout);
-    for (;;)
-        do_all_once();
+}
+
+/* As tests/net/wait_pes. With pauses, as commands that cut a link take seconds while threads
+ * poll on all cores. */
+static _Noreturn void run_for_ever(enum gpu_moment moment)
+{
+    (void)signal(SIGTERM, SIG_IGN);
+    join_and_say();
+    for (;;) {
+        if (moment == GPU_MOMENT_COUNT)
+            do_all_once();
+        else
+            need(gpu_moment_step(&site, moment));
+        (void)usleep(PAUSE_US);
+    }
+}
+
+static _Noreturn void run_and_leave(enum gpu_moment moment)
+{
+    join_and_say();
+    while (gpu_moment_step(&site, moment) == 0)
+        continue;
+    leave_after_failure();
 }
 
 /* --- all PEs ------------------------------------------------------------------------------ */
@@ -294,13 +332,15 @@ static int read_args(char **argv, struct run *run)
 
 int main(int argc, char **argv)
 {
+    const enum gpu_moment only = argc == 3 ? gpu_moment_of(argv[2]) : GPU_MOMENT_COUNT;
+    const bool is_one = only != GPU_MOMENT_COUNT;
     struct run run;
 
-    if (argc == 2 && strcmp(argv[1], "all") == 0) run_for_ever();
+    if ((argc == 2 || is_one) && strcmp(argv[1], "all") == 0) run_for_ever(only);
+    if (is_one && strcmp(argv[1], "leave") == 0) run_and_leave(only);
     if (argc != 9 || read_args(argv, &run) != 0) {
-        (void)fprintf(stderr,
-                      "faults_gpu_pe: expected \"all\", or FAULT MOMENT PE DELAY_NS SEED "
-                      "RECORD N_PES N_HOSTS\n");
+        (void)fprintf(stderr, "faults_gpu_pe: expected \"all [MOMENT]\", \"leave MOMENT\", or "
+                              "FAULT MOMENT PE DELAY_NS SEED RECORD N_PES N_HOSTS\n");
         return STATUS_USAGE;
     }
     start(&run);

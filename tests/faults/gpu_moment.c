@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "gpu_moment.h"
 
+#include "gpu_inside.h"
 #include "growth.h"
 #include "ref/ref_coll.h"
 
@@ -9,9 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BYTES_MAX = 100000, BLOCK_BYTES = 3 << 20, WRONG = -100, POISON = 0xee };
+enum { BLOCK_BYTES = 3 << 20, WRONG = -100, POISON = 0xee };
 
-enum { WORD_COUNTER, WORD_SIGNAL, WORD_OVER, WORDS };
+enum {
+    WORD_COUNTER,
+    WORD_SIGNAL,
+    WORD_OVER,
+    WORD_SPARE,
+    WORD_INSIDE,
+    WORDS = WORD_INSIDE + GPU_INSIDE_LANES
+};
 
 enum gpu_moment gpu_moment_of(const char *name)
 {
@@ -35,10 +43,10 @@ static int other(const struct gpu_site *s)
 
 static size_t any_bytes(const struct gpu_site *s)
 {
-    return 1 + dice(s, 1, BYTES_MAX);
+    return 1 + dice(s, 1, GPU_BYTES_MAX);
 }
 
-static void fill(unsigned char *memory, uint64_t seed, uint32_t pe, size_t bytes)
+void gpu_fill(unsigned char *memory, uint64_t seed, uint32_t pe, size_t bytes)
 {
     const uint64_t first = ref_hash(seed, pe, 3);
 
@@ -46,11 +54,17 @@ static void fill(unsigned char *memory, uint64_t seed, uint32_t pe, size_t bytes
         memory[i] = (unsigned char)(first + 7 * i + i / 251);
 }
 
-static int compare(const struct gpu_site *s, const unsigned char *want, size_t bytes)
+int gpu_compare(const struct gpu_site *s, const unsigned char *got, const unsigned char *want,
+                size_t bytes)
 {
-    if (memcmp(s->got, want, bytes) == 0) return 0;
+    if (memcmp(got, want, bytes) == 0) return 0;
     (void)fprintf(stderr, "PE %u: wrong data\n", s->me);
     return WRONG;
+}
+
+static int compare(const struct gpu_site *s, const unsigned char *want, size_t bytes)
+{
+    return gpu_compare(s, s->got, want, bytes);
 }
 
 /* Calls that wait for all PEs. */
@@ -66,18 +80,30 @@ int gpu_site_open(struct gpu_site *s, uint64_t seed)
 {
     *s = (struct gpu_site){.me = (uint32_t)chorus_my_pe(), .n = (uint32_t)chorus_n_pes()};
     s->seed = seed;
-    s->mine = malloc(BYTES_MAX);
-    s->got = malloc(BYTES_MAX);
-    s->kept = chorus_calloc(BYTES_MAX, 1);
-    s->from = chorus_calloc(s->n, BYTES_MAX);
+    s->mine = malloc(GPU_BYTES_MAX);
+    s->got = malloc(GPU_BYTES_MAX);
+    s->kept = chorus_calloc(GPU_BYTES_MAX, 1);
+    s->from = chorus_calloc(s->n, GPU_BYTES_MAX);
     s->words = chorus_calloc(WORDS, sizeof(*s->words));
     if (s->mine == NULL || s->got == NULL || s->kept == NULL || s->from == NULL ||
         s->words == NULL)
         return CHORUS_ERR_NOMEM;
+    s->counter = &s->words[WORD_COUNTER];
+    s->spare = &s->words[WORD_SPARE];
+    s->signals = &s->words[WORD_INSIDE];
     if (cudaStreamCreateWithFlags(&s->stream, cudaStreamNonBlocking) != cudaSuccess)
         return CHORUS_ERR_SYSTEM;
-    fill(s->kept, seed, s->me, BYTES_MAX);
+    gpu_fill(s->kept, seed, s->me, GPU_BYTES_MAX);
     return meet();
+}
+
+void gpu_site_free(struct gpu_site *s)
+{
+    chorus_free(s->words);
+    chorus_free(s->from);
+    chorus_free(s->kept);
+    s->words = NULL;
+    s->from = s->kept = NULL;
 }
 
 void gpu_site_close(struct gpu_site *s)
@@ -114,11 +140,11 @@ static int step_finalize(struct gpu_site *s)
 /* To this PE's part at another, and back. */
 static int step_put(struct gpu_site *s)
 {
-    unsigned char *const there = s->from + (size_t)s->me * BYTES_MAX;
+    unsigned char *const there = s->from + (size_t)s->me * GPU_BYTES_MAX;
     const size_t bytes = any_bytes(s);
     const int pe = other(s);
 
-    fill(s->mine, s->seed + s->round, s->me, bytes);
+    gpu_fill(s->mine, s->seed + s->round, s->me, bytes);
     memset(s->got, POISON, bytes);
     chorus_putmem(there, s->mine, bytes, pe);
     chorus_quiet();
@@ -131,7 +157,7 @@ static int step_get(struct gpu_site *s)
     const size_t bytes = any_bytes(s);
     const int pe = other(s);
 
-    fill(s->mine, s->seed, (uint32_t)pe, bytes);
+    gpu_fill(s->mine, s->seed, (uint32_t)pe, bytes);
     memset(s->got, POISON, bytes);
     chorus_getmem(s->got, s->kept, bytes, pe);
     return compare(s, s->mine, bytes);
@@ -139,7 +165,7 @@ static int step_get(struct gpu_site *s)
 
 static int step_amo(struct gpu_site *s)
 {
-    (void)chorus_uint64_atomic_fetch_add(&s->words[WORD_COUNTER], 1, other(s));
+    (void)chorus_uint64_atomic_fetch_add(s->counter, 1, other(s));
     return 0;
 }
 
@@ -153,12 +179,12 @@ static int step_wait(struct gpu_site *s)
 
 static int step_stream_put(struct gpu_site *s)
 {
-    unsigned char *const there = s->from + (size_t)s->me * BYTES_MAX;
+    unsigned char *const there = s->from + (size_t)s->me * GPU_BYTES_MAX;
     const size_t bytes = any_bytes(s);
     const int pe = other(s);
     int status;
 
-    fill(s->mine, s->seed + s->round, s->me, bytes);
+    gpu_fill(s->mine, s->seed + s->round, s->me, bytes);
     memset(s->got, POISON, bytes);
     status = chorusx_putmem_on_stream(there, s->mine, bytes, pe, (void *)s->stream);
     if (status == 0) status = synchronize(s);
@@ -176,7 +202,7 @@ static int step_stream_get(struct gpu_site *s)
     const int pe = other(s);
     int status;
 
-    fill(s->mine, s->seed, (uint32_t)pe, bytes);
+    gpu_fill(s->mine, s->seed, (uint32_t)pe, bytes);
     memset(s->got, POISON, bytes);
     status = chorusx_getmem_on_stream(s->got, s->kept, bytes, pe, (void *)s->stream);
     if (status == 0) status = synchronize(s);
@@ -185,8 +211,8 @@ static int step_stream_get(struct gpu_site *s)
 
 static int step_stream_signal(struct gpu_site *s)
 {
-    const int status = chorusx_signal_op_on_stream(
-        &s->words[WORD_COUNTER], 1, CHORUS_SIGNAL_ADD, other(s), (void *)s->stream);
+    const int status = chorusx_signal_op_on_stream(s->counter, 1, CHORUS_SIGNAL_ADD, other(s),
+                                                   (void *)s->stream);
 
     return status == 0 ? synchronize(s) : status;
 }
@@ -195,10 +221,18 @@ static int step_stream_quiet(struct gpu_site *s)
 {
     int status;
 
-    chorus_putmem_nbi(s->from + (size_t)s->me * BYTES_MAX, s->mine, any_bytes(s), other(s));
+    chorus_putmem_nbi(s->from + (size_t)s->me * GPU_BYTES_MAX, s->mine, any_bytes(s), other(s));
     status = chorusx_quiet_on_stream((void *)s->stream);
     return status == 0 ? synchronize(s) : status;
 }
+
+#define X(name)                                       \
+    static int step_inside_##name(struct gpu_site *s) \
+    {                                                 \
+        return gpu_inside_step(s, GPU_INSIDE_##name); \
+    }
+GPU_INSIDE_LIST(X)
+#undef X
 
 int gpu_moment_step(struct gpu_site *s, enum gpu_moment moment)
 {

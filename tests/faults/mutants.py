@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Does faults.py see what the launcher and the library could do wrong when a PE is lost?
+"""Do faults.py and inside.py see what the launcher and the library could do wrong when a PE is lost?
 
     mutants.py BUILD_DIR
 
@@ -33,10 +33,11 @@ class Mutant:
     moment: str
     says: str  # a regular expression
     is_of_gpus: bool = False
+    is_inside: bool = False  # inside.py shows it
 
     @property
     def target(self):
-        if self.is_of_gpus:
+        if self.is_of_gpus or self.is_inside:
             return GPU_PROGRAM
         return LAUNCHER if self.file.startswith("tools/") else PROGRAM
 
@@ -67,6 +68,16 @@ MUTANTS = [
            "kill", "put", "left behind: .* registrations: [1-9]", True),
     Mutant("an operation on a stream does not say who was lost", "src/coll/cuda/gpu_cuda.c",
            "peers, ch_wait_why(gpu->policy, status)", "peers, ch_status_text(status)", "kill", "stream_get", "does not say", True),
+    Mutant("a timeout inside a kernel does not say who is late", "src/coll/cuda/gpu_cuda.c",
+           "!= CHORUS_ERR_TIMEOUT) return UINT32_MAX;", "!= CHORUS_ERR_STATE) return UINT32_MAX;", "stop", "get",
+           "PE 1 is not named", is_inside=True),
+    Mutant("calls inside kernels wait on when the job ends", "src/base/door.c",
+           "if (__atomic_load_n(&p->door->aborted, __ATOMIC_RELAXED)) return CHORUS_ERR_ABORTED;", "", "kill", "amo",
+           "no '.*atomic, failed", is_inside=True),
+    Mutant("bytes of strangers end the network", "src/transport/tcp/connect.c",
+           "(void)ch_tcp_call_send(call, &answer, sizeof(answer));\n    end_accepted(ep, call);",
+           "(void)ch_tcp_call_send(call, &answer, sizeof(answer));\n    ep->status = CHORUS_ERR_SYSTEM;\n    end_accepted(ep, call);",
+           "strangers", "get", "a call has failed", is_inside=True),
 ]
 
 
@@ -79,11 +90,17 @@ def survives(build, mutant, text, place):
     programs[target] = place / pathlib.Path(target).name
     holder = LAUNCHER if target == LAUNCHER else built.INSIDE
     built.link(build, target, *built.compile_in_place_of(build, holder, mutant.file, source), programs[target])
+    if mutant.is_inside:
+        command = [str(TOP / "tests/faults/inside.py"), str(programs[GPU_PROGRAM]), mutant.fault, "far", mutant.moment]
+        return is_alive(mutant, command)
     gpus = ["--gpus", str(programs[GPU_PROGRAM]), "--only-gpus"] if mutant.is_of_gpus else []
-    result = subprocess.run([sys.executable, str(TOP / "tests/faults/faults.py"), str(programs[LAUNCHER]),
-                             str(programs[PROGRAM]), *gpus, "--fault", mutant.fault, "--moment",
-                             mutant.moment, "--seeds", f"1..{SEEDS}", "--jobs", str(SEEDS), "--give-up", str(GIVE_UP_S)],
-                            capture_output=True, text=True, timeout=100, check=False)
+    return is_alive(mutant, [str(TOP / "tests/faults/faults.py"), str(programs[LAUNCHER]), str(programs[PROGRAM]), *gpus,
+                             "--fault", mutant.fault, "--moment", mutant.moment, "--seeds", f"1..{SEEDS}", "--jobs",
+                             str(SEEDS), "--give-up", str(GIVE_UP_S)])
+
+
+def is_alive(mutant, command):
+    result = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=100, check=False)
     if result.returncode == 1 and re.search(mutant.says, result.stdout):
         return ""
     return f"was expected to say '{mutant.says}', but: {result.stdout}{result.stderr}"
@@ -91,7 +108,8 @@ def survives(build, mutant, text, place):
 
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
-    mutants = [mutant for mutant in MUTANTS if not mutant.is_of_gpus or (build / GPU_PROGRAM).exists()]
+    has_gpus = (build / GPU_PROGRAM).exists()
+    mutants = [mutant for mutant in MUTANTS if has_gpus or not (mutant.is_of_gpus or mutant.is_inside)]
     return judge(mutants, build / "tests/faults/mutants",
                  functools.partial(survives, build), 4)  # most of the time they hang
 
