@@ -139,6 +139,11 @@ int gpu_main(int argc, char **argv, const struct gpu_case *cases, size_t n_cases
     return run_as_pe();
 }
 
+bool gpu_are_threads(void)
+{
+    return run.is_on_threads;
+}
+
 int gpu_threads(const char *asked)
 {
     const int n = (int)strtol(asked, NULL, 10);

@@ -53,6 +53,8 @@ void gpu_fill(void *dest, int value, size_t bytes);
 void *gpu_alloc(size_t bytes);
 void gpu_free(void *ptr);
 
+/* Are PEs threads of this process? Their kernels make no calls. */
+bool gpu_are_threads(void);
 /* PEs for threads of this process, of those that a program was asked for. */
 int gpu_threads(const char *asked);
 /* Are few cases enough, as there are many variants, or PEs share a GPU? */

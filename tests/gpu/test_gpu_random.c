@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Random collectives, on the world and on another team, with a stream each, in graphs and
- * outside of them. Kernels before each call poison dest and fill source with new data, and a
- * kernel after it counts wrong elements in dest and beside it.
+ * outside of them; about one of eight is made inside a kernel. Kernels before each call poison
+ * dest and fill source with new data, and a kernel after it counts wrong elements in dest and
+ * beside it.
  *
  * CHORUS_TEST_CALLS is the number of calls, CHORUS_TEST_SEED what chooses them, on all PEs
  * alike.
  */
 #include "gpu_pes.h"
+#include "random_inside.h"
 #include "stream_calls.h"
 
 #include "coll/algorithm.h"
@@ -26,6 +28,7 @@ enum {
     MARGIN_BYTES = 64, /* at least; a multiple of the bytes of every type */
     OFFSETS = 8,       /* of dest and source, in elements */
     ROOM = 16,         /* elements that margins and offsets take of a buffer */
+    INSIDE_EACH = 8,   /* calls, of which one is inside a kernel */
     OTHERS = 3         /* teams beside the world */
 };
 
@@ -102,7 +105,16 @@ static size_t pick_count(struct dice *dice)
     return throw_dice(dice, most + 1);
 }
 
-static struct stream_call pick_call(struct dice *dice, char algo[64])
+/* Count, place and offsets of a call whose type is known. */
+static void pick_place(struct dice *dice, struct stream_call *call)
+{
+    call->count = pick_count(dice);
+    call->place = throw_dice(dice, 4) == 0 ? STREAM_IN_PLACE : STREAM_APART;
+    call->dest_offset = MARGIN_BYTES + throw_dice(dice, OFFSETS) * oracle_bytes_of(call->type);
+    call->source_offset = throw_dice(dice, OFFSETS) * oracle_bytes_of(call->type);
+}
+
+static struct stream_call pick_on_stream(struct dice *dice, char algo[64])
 {
     const chorus_coll coll = (chorus_coll)throw_dice(dice, CHORUS_COLL_COUNT);
     const struct stream_function *const f = pick_function(dice, coll);
@@ -116,10 +128,7 @@ static struct stream_call pick_call(struct dice *dice, char algo[64])
         call.op = f->op;
         if (throw_dice(dice, 2) == 0) call.put = f->put;
     }
-    call.count = pick_count(dice);
-    call.place = throw_dice(dice, 4) == 0 ? STREAM_IN_PLACE : STREAM_APART;
-    call.dest_offset = MARGIN_BYTES + throw_dice(dice, OFFSETS) * oracle_bytes_of(call.type);
-    call.source_offset = throw_dice(dice, OFFSETS) * oracle_bytes_of(call.type);
+    pick_place(dice, &call);
     if (throw_dice(dice, 4) == 0) {
         pick_algorithm(dice, coll, algo);
         call.put = stream_put_any;
@@ -129,6 +138,69 @@ static struct stream_call pick_call(struct dice *dice, char algo[64])
     return call;
 }
 
+/* --- calls inside kernels ----------------------------------------------------------------- */
+static int put_inside(const struct stream_request *r, enum random_form form)
+{
+    const struct random_inside call = {.team = r->team,
+                                       .coll = r->coll,
+                                       .type = r->type,
+                                       .form = form,
+                                       .dest = r->dest,
+                                       .source = r->source,
+                                       .count = r->count,
+                                       .root = r->root};
+
+    return random_inside_launch(&call, r->stream);
+}
+
+static int put_block(const struct stream_request *r)
+{
+    return put_inside(r, RANDOM_BLOCK);
+}
+
+static int put_warp(const struct stream_request *r)
+{
+    return put_inside(r, RANDOM_WARP);
+}
+
+static int put_thread(const struct stream_request *r)
+{
+    return put_inside(r, RANDOM_THREAD);
+}
+
+/* A block as often as a warp or a thread. Of some calls PEs have different forms. */
+static struct stream_call pick_inside(struct dice *dice)
+{
+#define X(coll) CHORUS_COLL_##coll,
+    static const chorus_coll colls[] = {RANDOM_INSIDE_LIST(X)};
+#undef X
+    static int (*const puts[])(const struct stream_request *) = {put_block, put_warp, put_block,
+                                                                 put_thread};
+    const size_t n_colls = sizeof(colls) / sizeof(colls[0]), n_puts = 4;
+    struct stream_call call = {.coll = colls[throw_dice(dice, n_colls)],
+                               .type = CHORUS_TYPE_i32,
+                               .op = CHORUS_OP_sum,
+                               .put = put_block,
+                               .margin = MARGIN};
+    uint64_t form = throw_dice(dice, n_puts);
+
+    if (throw_dice(dice, 4) == 0)
+        call.type = CHORUS_TYPE_f16;
+    else if (throw_dice(dice, 4) == 0)
+        form += (uint64_t)gpu_me();
+    if (call.type == CHORUS_TYPE_i32) call.put = puts[form % n_puts];
+    pick_place(dice, &call);
+    return call;
+}
+
+static struct stream_call pick_call(struct dice *dice, char algo[64])
+{
+    const bool is_inside = throw_dice(dice, INSIDE_EACH) == 0 && !gpu_are_threads();
+
+    return is_inside ? pick_inside(dice) : pick_on_stream(dice, algo);
+}
+
+/* --- both streams ------------------------------------------------------------------------- */
 /* Calls on both streams in a random order; a round of data for each site. */
 static void put_calls(struct run *run, struct place *places[2], uint64_t n)
 {
@@ -221,6 +293,7 @@ static void run_open(struct run *run)
     chorus_team_t teams[OTHERS];
 
     *run = (struct run){.dice.seed = number_of("CHORUS_TEST_SEED", 1)};
+    if (!gpu_are_threads()) EXPECT(random_inside_open() == CHORUS_OK);
     make_teams(teams);
     place_open(&run->world, CHORUS_TEAM_WORLD, 0);
     for (int t = 0; t < OTHERS; t++)
@@ -255,7 +328,8 @@ static unsigned long long wrong_of(const struct stream_site *site)
     return found.wrong;
 }
 
-/* Of all PEs, so that these go on or end alike; false, and those of this PE, if they could not
+/* Elements, and calls inside kernels that have failed. Of all PEs, so that these go on or end
+ * alike; false, and those of this PE, if they could not
  * be added, as after a call that failed. */
 static bool sum_wrong(const struct run *run, uint64_t *wrong_out)
 {
@@ -264,6 +338,7 @@ static bool sum_wrong(const struct run *run, uint64_t *wrong_out)
     *wrong_out = wrong_of(&run->world.site);
     for (int t = 0; t < OTHERS; t++)
         *wrong_out += wrong_of(&run->others[t].site);
+    if (!gpu_are_threads()) *wrong_out += random_inside_failed();
     gpu_copy(run->mine, wrong_out, sizeof(*wrong_out));
     code = chorus_uint64_sum_reduce(CHORUS_TEAM_WORLD, run->sum, run->mine, 1);
     if (!EXPECT(code == CHORUS_OK)) return false;
