@@ -141,7 +141,7 @@ void chorusx_module_register(struct chorusx_module *module)
     (void)__atomic_fetch_add(&ch_modules_waiting, 1, __ATOMIC_RELAXED);
     (void)pthread_mutex_unlock(&mutex);
     if (context == NULL) return;
-    ch_handle_failure(__func__, check_version(module));
+    (void)ch_handle_status(__func__, check_version(module));
     ch_modules_give_all(context);
 }
 

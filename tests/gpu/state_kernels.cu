@@ -24,7 +24,7 @@ static __global__ void pass_on(int *at, int *bad)
         (void)atomicAdd(bad, 1);
 }
 
-extern "C" int STATE_LAUNCH(int *at, int *bad)
+extern "C" __attribute__((visibility("default"))) int STATE_LAUNCH(int *at, int *bad)
 {
     pass_on<<<1, 32>>>(at, bad);
     return (int)cudaDeviceSynchronize();
