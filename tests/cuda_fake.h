@@ -73,7 +73,8 @@ struct cuda_fake {
                                            null: nothing */
     /* What kernels of collectives do, and what precedes them; null: nothing. */
     void (*run_call)(const void *kernel, unsigned ctas, void **args);
-    int may_wait; /* waits on streams for words are accepted that are not met yet */
+    int may_wait;    /* waits on streams for words are accepted that are not met yet */
+    unsigned yields; /* one of so many copies lets other threads run behind it; 0: none does */
 
     /* What there is now; all zero in the end. */
     int streams, events, handles, mappings, ranges, pinned, bound;

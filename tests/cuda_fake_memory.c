@@ -3,6 +3,7 @@
 #include "cuda_fake.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,18 @@ static int is_bad(void)
            __atomic_fetch_sub(&cuda_fake.sound_operations, 1, __ATOMIC_RELAXED) <= 0;
 }
 
+/* What is copied so far can be seen now, also where threads share a core. Which copies do so is
+ * no pattern that what a test repeats could follow. */
+static void give_way(void)
+{
+    static unsigned copies;
+    unsigned number;
+
+    if (cuda_fake.yields == 0) return;
+    number = __atomic_fetch_add(&copies, 1, __ATOMIC_RELAXED) * 0x9e3779b9u;
+    if ((number >> 16) % cuda_fake.yields == 0) (void)sched_yield();
+}
+
 /* --- the runtime ------------------------------------------------------------------------- */
 cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
@@ -37,6 +50,7 @@ cudaError_t cudaMemcpyAsync(void *dst, const void *src, size_t bytes, enum cudaM
     if (cuda_fake_put(stream) != cudaSuccess) return cudaErrorStreamCaptureImplicit;
     cuda_fake_note(FAKE_COPY, stream, dst);
     memmove(dst, src, bytes);
+    give_way();
     return cudaSuccess;
 }
 
