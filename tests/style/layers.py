@@ -30,7 +30,7 @@ def include_problem(path, quote, target):
 
 
 def condition_problem(path, line):
-    if "__CUDACC__" in line and not re.match(r"src/base/exec\w*\.h$", path):
+    if "__CUDACC__" in line and not re.match(r"(src/base/exec\w*|include/compat/nvshmem\w*)\.h$", path):
         if not path.endswith((".cu", ".cuh")):
             return "__CUDACC__ outside base/exec.h; give exec.h a primitive"
     if re.search(r"\bHAVE_", line):
@@ -68,6 +68,7 @@ style.run(
         {"src/team/x.c": '#include "team/x.h"\n#include "base/error.h"\n#include "chorus/lists.h"\n'
                          '#include <stdio.h>\n/* #include "api/context.h" */\n'},
         {"src/base/exec.h": "#ifdef __CUDACC__\n#endif\n"},
+        {"include/compat/nvshmem.h": "#ifdef __CUDACC__\n#endif\n"},  # as NVSHMEM's, for hosts and kernels
         {"include/compat/shmem.h": '#include <stdio.h>\n#include "chorus/chorus.h"\n'},
     ],
 )
