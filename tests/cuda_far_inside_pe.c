@@ -208,6 +208,7 @@ static void changes_give_the_old_value(void)
     EXPECT(change(&narrow[1], 4, CH_AMO_FETCH, 0, 0) == 3);
     meet();
     EXPECT(words[0] == 5 && narrow[0] == 0 && narrow[1] == 3);
+    meet(); /* both have looked */
     make((struct far_call){.what = FAR_CALL_CHANGE,
                            .there = there(words),
                            .bytes = 8,

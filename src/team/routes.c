@@ -26,10 +26,11 @@ enum { PART_ALIGN = 64 };
 static void *append(struct image *image, size_t bytes, void *there_out)
 {
     const size_t at = image->used;
-    char *there = image->there + at;
+    char *there;
 
     image->used += (bytes + PART_ALIGN - 1) / PART_ALIGN * PART_ALIGN;
     if (image->bytes == NULL) return NULL;
+    there = image->there + at;
     memcpy(there_out, &there, sizeof(there));
     return image->bytes + at;
 }

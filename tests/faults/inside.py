@@ -14,6 +14,7 @@ on then must end, too. The FAULT strangers are connections to all ports on which
 send random bytes and stay: the calls go on.
 """
 import contextlib
+import itertools
 import os
 import pathlib
 import random
@@ -41,7 +42,7 @@ START_S = 20.0
 SLACK_S = 0.5  # of a machine with other work
 FAILED = 9  # what a PE exits with whose call has failed, and that has left nothing behind
 LISTENS = "0A"  # as /proc/net/tcp has it
-STRANGERS = 3  # for each port
+STRANGERS_BYTES = [1, 60, 5000]  # of those that connect to each port: less than a hello and more
 HARMLESS_S = DOUBT_S + 0.3  # after which a failure of the network would have been reported
 
 
@@ -139,10 +140,10 @@ def be_strangers(pes):
     ports = set().union(*(ports_of(pe) for pe in pes))
     require(len(ports) > 1, f"the PEs listen on {ports} alone")
     with contextlib.ExitStack() as stack:
-        for port in sorted(ports) * STRANGERS:
+        for port, count in itertools.product(sorted(ports), STRANGERS_BYTES):
             with contextlib.suppress(OSError):  # the other end may close at once
                 sock = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=1))
-                sock.sendall(random.randbytes(random.choice([1, 60, 5000])))
+                sock.sendall(random.randbytes(count))
         time.sleep(HARMLESS_S)
     require_calls(pes)
     return f"{len(ports)} ports"
