@@ -70,7 +70,7 @@ static __constant__ struct ch_device_state ch_state = CH_NO_STATE;
 static struct ch_device_state ch_state_given = CH_NO_STATE; /* to them, as the host knows it */
 
 /* One thread's call finds no state: the kernel ends, and says why. */
-static __device__ __noinline__ __attribute__((unused)) void ch_no_state(void)
+CH_PART void ch_no_state(void)
 {
     printf("chorus: a kernel made a call, but its file has no state: the job has not begun, or "
            "has ended, its heap is not on GPUs, or the file was loaded later; then call "
@@ -245,6 +245,12 @@ CH_FN struct ch_lanes ch_lanes_of_part(struct ch_lanes g)
     g.width = CH_IS_BLOCK(g) ? g.width : 1;
     g.form = CH_LANES_PART;
     return g;
+}
+
+/* The status of a part, which those lanes have that called it, for all lanes. */
+CH_FN chorus_status ch_status_of_part(chorus_status st, struct ch_lanes g)
+{
+    return CH_IS_BLOCK(g) ? st : (chorus_status)ch_lanes_broadcast(g, (uint64_t)st);
 }
 
 /* --- who and where ---------------------------------------------------------------------- */

@@ -133,7 +133,7 @@ CH_FN struct ch_coll ch_typed(const struct ch_coll *c)
 }
 
 template <uint32_t TYPE, uint32_t OP, size_t BYTES>
-CH_AWAY void ch_combine_slots_as(const struct ch_coll *c, char *dst, uint32_t count,
+CH_PART void ch_combine_slots_as(const struct ch_coll *c, char *dst, uint32_t count,
                                  size_t bytes, struct ch_lanes g)
 {
     const struct ch_coll typed = ch_typed<TYPE, OP, BYTES>(c);
@@ -143,7 +143,7 @@ CH_AWAY void ch_combine_slots_as(const struct ch_coll *c, char *dst, uint32_t co
 
 /* All lanes: a collective that is a constant, of elements of this type. */
 template <chorus_coll COLL, uint32_t TYPE, uint32_t OP, size_t BYTES>
-CH_AWAY chorus_status ch_run_away(const struct ch_device_team *team, char *dest,
+CH_PART chorus_status ch_run_away(const struct ch_device_team *team, char *dest,
                                   const char *source, size_t count, uint64_t packed,
                                   uint32_t lane)
 {
@@ -191,14 +191,14 @@ CH_FN chorus_status ch_call_away(const struct ch_device_team *team, void *dest,
     if (p.lane < p.width)
         st = ch_by_address(ch_run_away<COLL, TYPE, OP, BYTES>)(
             team, (char *)dest, (const char *)source, count, packed, p.lane);
-    return CH_IS_BLOCK(g) ? st : (chorus_status)ch_lanes_broadcast(g, (uint64_t)st);
+    return ch_status_of_part(st, g);
 }
 
 /* --- barriers --------------------------------------------------------------------------- */
 
 /* The barrier of one lane, for all that have taken the team with this number, after their
  * fence. What the PE has posted is complete before it signals. */
-CH_AWAY chorus_status ch_barrier_away(const struct ch_device_team *team, uint64_t number)
+CH_PART chorus_status ch_barrier_away(const struct ch_device_team *team, uint64_t number)
 {
     const struct ch_lanes g = {0, 1, CH_LANES_PART};
     struct ch_coll c = ch_coll_away(team, 0, 0, 0, 1);

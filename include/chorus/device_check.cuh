@@ -180,7 +180,7 @@ CH_FN chorus_status ch_check_call(chorus_coll coll, const struct ch_device_team 
     if (__builtin_expect(team->is_checked == 0, 1)) return CHORUS_OK;
     if (p.lane < p.width)
         st = ch_check_all(team, c->peers, ch_made_of(coll, c, type, op, count), p);
-    return CH_IS_BLOCK(g) ? st : (chorus_status)ch_lanes_broadcast(g, (uint64_t)st);
+    return ch_status_of_part(st, g);
 }
 
 #endif /* CHORUS_DEVICE_CHECK_CUH */

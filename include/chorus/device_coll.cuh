@@ -37,7 +37,7 @@ CH_FN struct ch_coll ch_coll_on_device_team(const struct ch_device_team *team, v
 }
 
 /* The PE is in no team of that handle, or the file has no state. */
-CH_AWAY int ch_refuse_team(void)
+CH_PART int ch_refuse_team(void)
 {
     if (ch_state.world.n == 0) ch_no_state();
     return CHORUS_ERR_ARG;
@@ -202,7 +202,7 @@ CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t n
     if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
     if (team->remotes != 0) {
         if (g.lane == 0) st = ch_by_address(ch_barrier_away)(team, number);
-        return (chorus_status)ch_lanes_broadcast(g, (uint64_t)st);
+        return ch_status_of_part(st, g);
     }
     numbers[CH_CELL_ll] = number;
     c.policy = ch_wait_policy_here();

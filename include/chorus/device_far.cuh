@@ -12,8 +12,6 @@
 
 #include "base/far.h"
 
-#define CH_AWAY static __device__ __noinline__ __attribute__((unused))
-
 /* The function, to be called by its address: of that the compiler knows the type alone, else it
  * would let a function that needs many registers, and its caller, have them. Each kernel with
  * such a call contains all functions of its file whose addresses are taken, so small ones are
@@ -66,13 +64,13 @@ CH_FN void ch_get_far(void *dest, const void *source, size_t bytes, int pe, int 
 
 /* --- of one thread ---------------------------------------------------------------------- */
 /* An element's bits. */
-CH_AWAY void ch_store_away(void *dest, uint64_t bits, uint32_t bytes, int pe)
+CH_PART void ch_store_away(void *dest, uint64_t bits, uint32_t bytes, int pe)
 {
     ch_report_far(ch_far_put_inline(ch_far_if_state(), ch_there_of(dest, pe), &bits, bytes), pe,
                   ch_lanes_of_thread());
 }
 
-CH_AWAY uint64_t ch_load_away(const void *source, uint32_t bytes, int pe)
+CH_PART uint64_t ch_load_away(const void *source, uint32_t bytes, int pe)
 {
     uint64_t bits;
 
@@ -81,7 +79,7 @@ CH_AWAY uint64_t ch_load_away(const void *source, uint32_t bytes, int pe)
     return bits;
 }
 
-CH_AWAY void ch_signal_away(uint64_t *sig_addr, uint64_t signal, int adds, int pe)
+CH_PART void ch_signal_away(uint64_t *sig_addr, uint64_t signal, int adds, int pe)
 {
     ch_report_far(ch_far_signal(ch_far_if_state(), ch_there_of(sig_addr, pe), signal, adds), pe,
                   ch_lanes_of_thread());
@@ -94,7 +92,7 @@ struct ch_away_change {
     uint32_t op : 16, width : 8, asks : 8;
 };
 
-CH_AWAY uint64_t ch_change_away(void *dest, uint64_t value, uint64_t compare, uint64_t packed)
+CH_PART uint64_t ch_change_away(void *dest, uint64_t value, uint64_t compare, uint64_t packed)
 {
     struct ch_away_change change;
     struct ch_far_amo amo;
@@ -116,7 +114,7 @@ CH_AWAY uint64_t ch_change_away(void *dest, uint64_t value, uint64_t compare, ui
 }
 
 /* Wait for the requests of this thread. */
-CH_AWAY void ch_quiet_away(void)
+CH_PART void ch_quiet_away(void)
 {
     ch_report_far(ch_far_quiet(ch_far_if_state()), (int)ch_state.world.me,
                   ch_lanes_of_thread());
