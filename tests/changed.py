@@ -20,7 +20,7 @@ import pathlib
 import subprocess
 import sys
 
-READ_BY_TESTS = ("tests/golden", "tests/launch_here", "examples", "README.md", "docs", "tuning/raw")
+READ_BY_TESTS = ("tests/golden", "tests/launch_here", "tests/ports.py", "examples", "README.md", "docs", "tuning/raw")
 
 
 class Build:

@@ -2,11 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs with torchrun's variables, and a program on the same host that knows all that is public about them: it cannot
 join them, reach their memory, or keep them from starting. Usage: test_boot_strangers.py TORCHRUN_PE CHORUSRUN [CASE...]"""
-import contextlib
 import hashlib
 import os
 import pathlib
-import random
 import resource
 import socket
 import struct
@@ -15,21 +13,11 @@ import sys
 import tempfile
 import time
 
+from ports import free_port, listeners
+
 PROGRAM, CHORUSRUN = sys.argv[1:3]
 WELCOME, STRANGER = 1, 2
-LISTEN = "0A"  # as /proc/net/tcp has it
 NO_MAC = bytes(32)
-
-
-def free_port():
-    """Of two successive ports that are free: torchrun's own, and that of the root. Both are below those
-    that the kernel gives to connections, such as those of other tests."""
-    while True:
-        port = random.randrange(10000, 32767)
-        with socket.socket() as first, socket.socket() as second, contextlib.suppress(OSError):
-            first.bind(("127.0.0.1", port))
-            second.bind(("127.0.0.1", port + 1))
-            return port
 
 
 class Job:
@@ -72,27 +60,6 @@ class Job:
         names = ["", self.master, str(self.port), self.env.get("TORCHELASTIC_RUN_ID", "")]
         return [hashlib.blake2b(b"".join(name.encode() + b"\0" for name in part), digest_size=32).digest()
                 for part in (names, names[1:])]
-
-
-def listeners(pid):
-    """(address, port) at which a process listens over TCP."""
-    own = set()
-    for fd in pathlib.Path(f"/proc/{pid}/fd").iterdir():
-        try:
-            own.add(os.readlink(fd))
-        except FileNotFoundError:
-            pass
-    found = []
-    for table, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
-        path = pathlib.Path(f"/proc/{pid}/net/{table}")
-        for line in path.read_text().splitlines()[1:] if path.exists() else []:
-            words = line.split()
-            if words[3] != LISTEN or f"socket:[{words[9]}]" not in own:
-                continue
-            ip, port = words[1].split(":")
-            raw = b"".join(struct.pack("=I", int(ip[i:i + 8], 16)) for i in range(0, len(ip), 8))
-            found.append((socket.inet_ntop(family, raw), int(port, 16)))
-    return found
 
 
 def receive(sock, count):

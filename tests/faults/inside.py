@@ -26,6 +26,9 @@ import sys
 import tempfile
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from ports import free_port, listeners  # pylint: disable=wrong-import-position
+
 MOMENTS = {"get": "get", "amo": "atomic", "put": "put", "quiet": "quiet", "full": "put", "wait": "wait"}  # and the call that waits
 REACHES = {
     "far": {"CHORUS_TRANSPORT": "mapped,tcp", "CHORUS_FABRIC": "0"},
@@ -41,7 +44,6 @@ STOPPED_S = 0.1
 START_S = 20.0
 SLACK_S = 0.5  # of a machine with other work
 FAILED = 9  # what a PE exits with whose call has failed, and that has left nothing behind
-LISTENS = "0A"  # as /proc/net/tcp has it
 STRANGERS_BYTES = [1, 60, 5000]  # of those that connect to each port: less than a hello and more
 HARMLESS_S = DOUBT_S + 0.3  # after which a failure of the network would have been reported
 
@@ -57,16 +59,6 @@ class LateError(WrongError):
 def require(condition, text):
     if not condition:
         raise WrongError(text)
-
-
-def free_port():
-    """Of two successive ports that are free, as test_boot_strangers.py finds them."""
-    while True:
-        port = random.randrange(10000, 32767)
-        with socket.socket() as first, socket.socket() as second, contextlib.suppress(OSError):
-            first.bind(("127.0.0.1", port))
-            second.bind(("127.0.0.1", port + 1))
-            return port
 
 
 class Pe:
@@ -125,19 +117,9 @@ def start(program, reach, moment, timeout_s, folder):
                env | {"RANK": str(pe), "CHORUS_NODE": f"host{pe if reach == 'far' else 0}"}) for pe in range(2)]
 
 
-def ports_of(pe):
-    """On which the process listens."""
-    own = set()
-    for fd in pathlib.Path(f"/proc/{pe.child.pid}/fd").iterdir():
-        with contextlib.suppress(OSError):
-            own |= set(re.findall(r"^socket:\[(\d+)\]$", os.readlink(fd)))
-    rows = [line.split() for name in ("tcp", "tcp6") for line in pathlib.Path(f"/proc/{pe.child.pid}/net/{name}").read_text().splitlines()[1:]]
-    return {int(row[1].rsplit(":", 1)[1], 16) for row in rows if row[3] == LISTENS and row[9] in own}
-
-
 def be_strangers(pes):
     """Connect to all ports, and send bytes; the calls go on meanwhile."""
-    ports = set().union(*(ports_of(pe) for pe in pes))
+    ports = {port for pe in pes for _, port in listeners(pe.child.pid)}
     require(len(ports) > 1, f"the PEs listen on {ports} alone")
     with contextlib.ExitStack() as stack:
         for port, count in itertools.product(sorted(ports), STRANGERS_BYTES):
