@@ -287,6 +287,45 @@ static void threads_do_not_meet_in_boxes(void)
     chorus_free(counter);
 }
 
+/* --- a thread that never pauses ----------------------------------------------------------- */
+
+static bool is_flooding;
+
+static void *flood(void *arg)
+{
+    while (__atomic_load_n(&is_flooding, __ATOMIC_RELAXED))
+        make((struct far_call){
+            .what = FAR_CALL_SIGNAL, .there = there(arg), .value = 1, .adds = true});
+    return NULL;
+}
+
+/* Calls of this thread end while another signals to the same peer without pause; else their
+ * waits fail at the time limit of the job. */
+static void calls_end_while_another_thread_signals(void)
+{
+    uint64_t *const words = chorus_calloc(2, sizeof(uint64_t));
+    pthread_t thread;
+
+    meet();
+    is_flooding = true;
+    EXPECT(pthread_create(&thread, NULL, flood, &words[1]) == 0);
+    for (uint64_t i = 0; i < 10; i++) {
+        uint64_t got = UINT64_MAX;
+
+        EXPECT(change(words, 8, CH_AMO_ADD, 1, 0) == i);
+        quiet();
+        make((struct far_call){
+            .what = FAR_CALL_GET, .there = there(words), .local = &got, .bytes = 8});
+        EXPECT(got == i + 1);
+    }
+    __atomic_store_n(&is_flooding, false, __ATOMIC_RELAXED);
+    EXPECT(pthread_join(thread, NULL) == 0);
+    quiet();
+    meet();
+    EXPECT(words[0] == 10);
+    chorus_free(words);
+}
+
 int main(void)
 {
     cuda_fake_reset();
@@ -303,6 +342,7 @@ int main(void)
     chorus_free(word);
     changes_give_the_old_value();
     threads_do_not_meet_in_boxes();
+    calls_end_while_another_thread_signals();
     chorus_finalize();
     return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

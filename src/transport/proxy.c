@@ -26,12 +26,16 @@ _Static_assert(CH_RING_ALL_PES == CH_LINK_ALL, "the network takes the number of 
 /* The same after something has arrived for a PE whose kernels post nothing. */
 #define ARRIVAL_NS (2 * CH_NS_PER_MS)
 
-/* A flush or a quiet that is under way. */
+/* Requests that are carried out between two passes that look for what is complete. */
+enum { TAKEN_MAX = 64 };
+
+/* A flush or a quiet that is under way, or a get or an atomic operation. */
 struct call {
     ch_is_over_fn is_over;
     uint32_t ctx, pe;
     uint64_t *word;
     uint64_t value;
+    uint64_t since_ns; /* by ch_clock_ns */
 };
 
 struct ch_proxy {
@@ -222,6 +226,7 @@ static void add_call(struct ch_proxy *proxy, const struct ch_ring_request *r,
         .pe = ch_request_pe(r),
         .word = at(r->word),
         .value = value,
+        .since_ns = ch_clock_ns(),
     };
 }
 
@@ -354,6 +359,24 @@ bool ch_proxy_forget(struct ch_proxy *proxy, const uint64_t *words, uint32_t n)
     return true;
 }
 
+/*
+ * Must requests wait, so that the oldest call ends? It is over only when nothing is under way
+ * that its context has posted to its peer, which may never be so while others post. When its age
+ * reaches 1, 2, 4, 8 ms and so on, no request is taken for a quarter of that time: what is under
+ * way then ends, once the time is long enough for it. In between requests are taken, as the peer
+ * may wait for one of them.
+ */
+static bool lets_calls_end(const struct ch_proxy *proxy)
+{
+    uint64_t age_ms, reached_ms;
+
+    if (proxy->n_calls == 0) return false;
+    age_ms = (ch_clock_ns() - proxy->calls[0].since_ns) / CH_NS_PER_MS;
+    if (age_ms == 0) return false;
+    reached_ms = UINT64_C(1) << (63 - __builtin_clzll(age_ms));
+    return age_ms - reached_ms <= reached_ms / 4;
+}
+
 /* May a request be taken, so that there is room for what it needs? */
 static bool may_take(struct ch_proxy *proxy)
 {
@@ -363,15 +386,17 @@ static bool may_take(struct ch_proxy *proxy)
 bool ch_proxy_serve(struct ch_proxy *proxy)
 {
     struct ch_ring_request request;
-    bool has_served = false;
+    uint32_t most = TAKEN_MAX, n = 0;
+    bool has_served;
 
     if (proxy->is_serving) return false;
     proxy->is_serving = true;
-    while (may_take(proxy) && ch_ring_take(&proxy->consumer, &request)) {
+    if (!proxy->drops && lets_calls_end(proxy)) most = 0;
+    for (; n < most && may_take(proxy) && ch_ring_take(&proxy->consumer, &request); n++) {
         __atomic_store_n(&proxy->next, proxy->consumer.next, __ATOMIC_RELAXED);
         carry_out(proxy, &request);
-        has_served = true;
     }
+    has_served = n != 0;
     if (proxy->drops) proxy->n_calls = 0;
     if (complete_calls(proxy)) has_served = true;
     __atomic_store_n(&proxy->has_calls, proxy->n_calls != 0, __ATOMIC_RELAXED);
