@@ -18,7 +18,12 @@
 #define WORLD CONSTANT(TEAM_WORLD)
 #define POISON (-1.0f)
 
-enum { THREADS = 512, ROUNDS = 6, WARM_UP = 20, WORDS = 512 };
+/* Threads of a block, unless the build chooses others. */
+#ifndef CH_BENCH_THREADS
+#define CH_BENCH_THREADS 512
+#endif
+
+enum { THREADS = CH_BENCH_THREADS, ROUNDS = 6, WARM_UP = 20, WORDS = 512 };
 
 /* The threads that make a call. */
 enum scope { THREAD, WARP, BLOCK };

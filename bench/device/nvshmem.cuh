@@ -32,9 +32,11 @@ static bool library_open(int me, int n)
 {
     nvshmemx_uniqueid_t id = NVSHMEMX_UNIQUEID_INITIALIZER;
     nvshmemx_init_attr_t attributes = NVSHMEMX_INIT_ATTR_INITIALIZER;
+    int gpus = 0;
 
     set_environment();
-    if (cudaSetDevice(me) != cudaSuccess) return false;
+    if (cudaGetDeviceCount(&gpus) != cudaSuccess || gpus == 0) return false;
+    if (cudaSetDevice(me % gpus) != cudaSuccess) return false;
     if (me == 0 && nvshmemx_get_uniqueid(&id) != 0) return false;
     job_share(&id, sizeof(id));
     return nvshmemx_set_attr_uniqueid_args(me, n, &id, &attributes) == 0 &&

@@ -1,10 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A short table of calls inside kernels, ours beside NVSHMEM's. usage: device.py FILE.csv"""
+"""A short table of calls inside kernels, by our names and by NVSHMEM's (compat), beside NVSHMEM. usage: device.py FILE.csv"""
 import csv
+import statistics
 import sys
 from pathlib import Path
 
 KEY = ("call", "scope", "bytes", "ctas")
+
+
+def shown(us, name):
+    """A time, as a column."""
+    return f"{us[name]:9.2f}" if name in us else f"{'-':>9}"
 
 
 def main():
@@ -15,12 +21,23 @@ def main():
             continue  # the heading of the second program's rows
         wrong += row["wrong"] != "0"
         times.setdefault(tuple(row[name] for name in KEY), {})[row["library"]] = row
-    print(f"{'call':12} {'scope':6} {'bytes':>9} {'ctas':>4} {'us':>9} {'GBps':>7} {'nvshmem':>9} ratio")
+    print(f"{'call':12} {'scope':6} {'bytes':>9} {'ctas':>4} {'us':>9} {'GBps':>7} {'compat':>9} {'nvshmem':>9} ratio compat")
+    ratios = {"chorus": [], "compat": []}
     for key, rows in times.items():
-        ours, theirs = (float(rows[name]["time_us"]) if name in rows else 0 for name in ("chorus", "nvshmem"))
-        print(f"{key[0]:12} {key[1]:6} {key[2]:>9} {key[3]:>4} {ours:9.2f} "
-              f"{rows.get('chorus', {}).get('GBps', '-'):>7} "
-              + (f"{theirs:9.2f} {ours / theirs:5.2f}" if theirs else f"{'-':>9} {'-':>5}"))
+        us = {name: float(row["time_us"]) for name, row in rows.items()}
+        theirs = us.get("nvshmem")
+        if theirs:
+            for name, so_far in ratios.items():
+                if name in us:
+                    so_far.append(us[name] / theirs)
+        print(f"{key[0]:12} {key[1]:6} {key[2]:>9} {key[3]:>4} {shown(us, 'chorus')} "
+              f"{rows.get('chorus', {}).get('GBps', '-'):>7} {shown(us, 'compat')} {shown(us, 'nvshmem')} "
+              + " ".join(f"{us[name] / theirs:5.2f}" if theirs and name in us else f"{'-':>5}" for name in ratios))
+    for name, all_rows in ratios.items():
+        if all_rows:
+            mean = statistics.geometric_mean(all_rows)
+            print(f"{name} / nvshmem: mean {mean:.2f}, largest {max(all_rows):.2f}, "
+                  f"{sum(ratio > 1.02 for ratio in all_rows)} of {len(all_rows)} rows above 1.02")
     print(f"{len(times)} lines, {wrong} rows with wrong data")
     sys.exit(1 if wrong or not times else 0)
 

@@ -202,7 +202,7 @@ CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t n
     if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
     if (team->remotes != 0) {
         if (g.lane == 0) st = ch_by_address(ch_barrier_away)(team, number);
-        return ch_status_of_part(st, g);
+        return (chorus_status)ch_lanes_broadcast(g, (uint64_t)st); /* of a block, too */
     }
     numbers[CH_CELL_ll] = number;
     c.policy = ch_wait_policy_here();
