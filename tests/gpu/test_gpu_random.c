@@ -6,7 +6,7 @@
  * beside it.
  *
  * CHORUS_TEST_CALLS is the number of calls, CHORUS_TEST_SEED what chooses them, on all PEs
- * alike.
+ * alike; CHORUS_TEST_TYPES lists the types, as i32,f32, for libraries without some of them.
  */
 #include "gpu_pes.h"
 #include "random_inside.h"
@@ -17,6 +17,7 @@
 #include <cuda_runtime_api.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     CALLS = 400,
@@ -68,17 +69,48 @@ static unsigned long long number_of(const char *variable, unsigned long long oth
 
 /* --- calls -------------------------------------------------------------------------------- */
 
+/* Are there calls with this type? */
+static bool has_type(chorus_type type)
+{
+    const char *at = getenv("CHORUS_TEST_TYPES");
+    const size_t length = strlen(ch_type_names[type]);
+
+    if (at == NULL) return true;
+    for (; at != NULL; at = strchr(at, ',')) {
+        at += *at == ',';
+        if (strncmp(at, ch_type_names[type], length) == 0 &&
+            (at[length] == ',' || at[length] == '\0'))
+            return true;
+    }
+    return false;
+}
+
+static chorus_type pick_type(struct dice *dice)
+{
+    chorus_type type;
+
+    do
+        type = (chorus_type)throw_dice(dice, CHORUS_TYPE_COUNT);
+    while (!has_type(type));
+    return type;
+}
+
+static bool is_of(const struct stream_function *f, chorus_coll coll)
+{
+    return f->coll == coll && has_type(f->type);
+}
+
 /* A function of the API for the collective; null: it has none. */
 static const struct stream_function *pick_function(struct dice *dice, chorus_coll coll)
 {
     size_t n = 0, k;
 
     for (size_t i = 0; i < stream_functions_count; i++)
-        n += stream_functions[i].coll == coll;
+        n += is_of(&stream_functions[i], coll);
     if (n == 0) return NULL;
     k = throw_dice(dice, n);
     for (size_t i = 0;; i++)
-        if (stream_functions[i].coll == coll && k-- == 0) return &stream_functions[i];
+        if (is_of(&stream_functions[i], coll) && k-- == 0) return &stream_functions[i];
 }
 
 /* An algorithm of the collective, as chorusx_collective is asked for it. */
@@ -118,10 +150,8 @@ static struct stream_call pick_on_stream(struct dice *dice, char algo[64])
 {
     const chorus_coll coll = (chorus_coll)throw_dice(dice, CHORUS_COLL_COUNT);
     const struct stream_function *const f = pick_function(dice, coll);
-    struct stream_call call = {.coll = coll,
-                               .type = (chorus_type)throw_dice(dice, CHORUS_TYPE_COUNT),
-                               .put = stream_put_any,
-                               .margin = MARGIN};
+    struct stream_call call = {
+        .coll = coll, .type = pick_type(dice), .put = stream_put_any, .margin = MARGIN};
 
     if (f != NULL) {
         call.type = f->type;
