@@ -185,7 +185,7 @@ START_TEST(state__any__has_no_padding)
                         sizeof(t->is_checked) + sizeof(t->id) + sizeof(t->remotes) +
                         sizeof(t->levels) + sizeof(t->is_beside) + sizeof(t->is_away) +
                         sizeof(t->short_bytes) + sizeof(t->peers) + sizeof(t->worlds) +
-                        sizeof(t->dup) + layout + sizeof(t->check);
+                        sizeof(t->dup) + sizeof(t->multicast) + layout + sizeof(t->check);
     const struct ch_ring *r = NULL;
     const size_t ring = sizeof(r->slots) + sizeof(r->freed) + sizeof(r->shared) +
                         sizeof(r->capacity_log2) + sizeof(r->words_log2) + sizeof(r->words) +

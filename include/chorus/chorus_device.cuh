@@ -60,12 +60,6 @@
 #define CHORUS_BOTH extern "C" __host__ __device__ __forceinline__
 
 /* --- state ------------------------------------------------------------------------------ */
-/* Without a state all peers count as not near, and calls to those look at whether there is one:
- * calls to near peers have no test for it. */
-#define CH_NO_STATE                   \
-    {                                 \
-        0, 0, -1, 0, {0}, ~0ull, 1, 1 \
-    }
 static __constant__ struct ch_device_state ch_state = CH_NO_STATE;
 static struct ch_device_state ch_state_given = CH_NO_STATE; /* to them, as the host knows it */
 
@@ -410,6 +404,47 @@ CHORUS_BOTH int chorus_team_translate_pe(chorus_team_t src_team, int src_pe,
 CHORUS_BOTH void *chorus_ptr(const void *addr, int pe)
 {
     return ch_is_far(pe) ? 0 : ch_at_pe((char *)(uintptr_t)addr, pe);
+}
+
+/**
+ * Get the multicast address of an object, as chorusx_mc_ptr of hosts.
+ *
+ * @param team  a team that this PE is in; any other gives null
+ * @param addr  symmetric, this PE's address in an object; not checked
+ *
+ * Collective: no, any PE.
+ * Threads:    any threads of any kernel, diverged too.
+ * Ordering:   implies no barrier; accesses are those of CUDA's multimem instructions.
+ * Errors:     none are found; null if there is no multicast, as without CHORUS_NVLS.
+ * Source:     NVSHMEM, nvshmemx_mc_ptr.
+ * Since:      0.1
+ */
+CHORUS_BOTH void *chorusx_mc_ptr(chorus_team_t team, const void *addr)
+{
+    const struct ch_device_team *found = ch_team_of(team);
+
+    if (found == 0 || found->multicast == 0) return 0;
+    return (char *)(uintptr_t)addr + found->multicast;
+}
+
+/**
+ * End the job from a kernel: print the status, and end the kernel with a failure of CUDA, which
+ * the host of this PE gets by its next call. That ends the job as any failure does.
+ *
+ * @param status  printed; the exit status of the job is that of the host's failure, not 0
+ *
+ * Collective: no, any PE.
+ * Threads:    any thread of any kernel, diverged too.
+ * Ordering:   does not return; what the PE's kernels have not finished is lost.
+ * Errors:     none are returned.
+ * Source:     NVSHMEM, nvshmem_global_exit; there the status is that of the job.
+ * Since:      0.1
+ */
+CHORUS_BOTH void chorus_global_exit(int status)
+{
+    printf("chorus: PE %d ends the job in a kernel, with status %d\n", (int)ch_state.world.me,
+           status);
+    __trap();
 }
 #endif /* __CUDA_ARCH__ */
 

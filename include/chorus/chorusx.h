@@ -1027,6 +1027,26 @@ CHORUS_API void chorusx_module_register(struct chorusx_module *module);
 CHORUS_API void chorusx_module_unregister(struct chorusx_module *module);
 
 /**
+ * Give the kernels of a module that the program has loaded itself (cuModuleLoad,
+ * cuLibraryLoadData) the state that they need to make calls, or take it away before the module
+ * is used by another job.
+ *
+ * @param state  [out] the variable ch_state of the module, as cuModuleGetGlobal or
+ *               cuLibraryGetGlobal gives its address on this PE's GPU
+ * @param bytes  the size of the variable, as they give it
+ *
+ * Collective: no, any PE.
+ * Threads:    any, while no other thread is in chorus_init or chorus_finalize; no kernel of the
+ *             module is running.
+ * Ordering:   kernels launched afterwards have the state, or none; implies no barrier.
+ * Errors:     those of chorusx_device_state; ERR_SYSTEM if CUDA refuses the copy.
+ * Source:     NVSHMEM, nvshmemx_cumodule_init, which gets the module.
+ * Since:      0.1
+ */
+CHORUS_CODE int chorusx_module_give(void *state, size_t bytes);
+CHORUS_CODE int chorusx_module_take(void *state, size_t bytes);
+
+/**
  * Set this thread's message to a failure of CUDA in the program's own code; used by
  * chorusx_module_init and chorusx_collective_launch of chorus_device.cuh.
  *

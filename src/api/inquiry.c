@@ -113,6 +113,30 @@ int chorusx_device_state(void *state_out, size_t bytes)
     return ch_handle_status(__func__, device_state(__func__, state_out, bytes));
 }
 
+/* Store the state that kernels need, or that of kernels without one, at an address of the GPU. */
+static chorus_status store_state(const char *function, void *there, size_t bytes, bool is_given)
+{
+    static const struct ch_device_state none = CH_NO_STATE;
+    struct ch_context *context;
+    struct ch_device_state state;
+
+    CH_TRY(device_state(function, &state, bytes));
+    CH_TRY(ch_context_require(function, &context));
+    return ch_error_prefix_if_failed(function,
+                                     ch_device_copy(ch_heap_device(context->heap), there,
+                                                    is_given ? &state : &none, bytes));
+}
+
+int chorusx_module_give(void *state, size_t bytes)
+{
+    return ch_handle_status(__func__, store_state(__func__, state, bytes, true));
+}
+
+int chorusx_module_take(void *state, size_t bytes)
+{
+    return ch_handle_status(__func__, store_state(__func__, state, bytes, false));
+}
+
 /* Fail with the message that the CUDA call `what` failed: the host part of chorus_device.cuh
  * makes calls that this library does not see. */
 static chorus_status fail_device_call(const char *function, const char *what, const char *why)

@@ -207,6 +207,7 @@ static struct ch_device_team record_of(const struct ch_team *team, ch_team_handl
         .peers = peers_of(at),
         .worlds = (const uint32_t *)(const void *)(peers_of(at) + team->n),
         .dup = team->states,
+        .multicast = team->multicast,
         .short_bytes = has_packets && !is_checked ? layout.chunk_bytes[CH_CELL_ll] : 0,
         .layout = layout,
         .check = is_checked ? at + check_offset(team) : NULL,

@@ -62,6 +62,7 @@ struct ch_device_team {
     size_t short_bytes; /* collectives of up to these, of each message, go in packets; 0: none,
                            as PEs are neither near nor beside, or calls are compared */
     struct ch_dup *dup; /* duplicate 0's, which calls inside kernels use */
+    ptrdiff_t multicast; /* as of struct ch_team: from an address of this PE to that of all */
     struct ch_sync_layout layout; /* the same for longer messages of packets */
     char *check; /* what peers call, if calls are compared: [CH_DEVICE_CHECK_BYTES(n)] */
 };
@@ -89,6 +90,13 @@ struct ch_device_state {
     struct ch_peer peers[CH_DEVICE_PES_MAX]; /* of world, unless there is: */
     const struct ch_device_pe *all; /* [world.n], in the GPU's memory, of a job of more PEs */
 };
+
+/* The state of kernels that have none. All peers count as not near, and calls to those look at
+ * whether there is a state: calls to near peers have no test for it. */
+#define CH_NO_STATE                                              \
+    {                                                            \
+        0, 0, -1, 0, {0}, ~UINT64_C(0), 1, 1, {0}, {0}, {{0}}, 0 \
+    }
 
 /* With CHORUS_CHECK, if all PEs are near and the team is not large: two sets of two packets for
  * each PE, which that PE writes, at the same offset in the memory of all. Else an array of a
