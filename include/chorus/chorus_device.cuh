@@ -161,6 +161,25 @@ static inline int ch_state_give(cudaStream_t stream)
     return chorusx_module_init();
 }
 
+/* Before a launch on a stream: the kernels of this file have the state that there is. */
+static inline int ch_state_before(cudaStream_t stream)
+{
+    struct ch_device_state state;
+    const int code = ch_state_find(&state);
+
+    if (code != CHORUS_OK) return code;
+    if (memcmp(&ch_state_given, &state, sizeof(state)) == 0) return CHORUS_OK;
+    return ch_state_give(stream);
+}
+
+/* The code for what CUDA said of a launch. */
+static inline int ch_launched(cudaError_t error)
+{
+    if (error == cudaSuccess) return CHORUS_OK;
+    (void)cudaGetLastError(); /* the program's own checks are not to find it */
+    return chorusx_device_failed("launching a kernel on all PEs", cudaGetErrorString(error));
+}
+
 /**
  * Launch a kernel on this PE whose blocks wait for one another and for those of other PEs: all
  * of them run at once. On the first launch in a file, also chorusx_module_init, unless that was
@@ -188,19 +207,50 @@ CHORUS_MUST_CHECK static inline int chorusx_collective_launch(const void *func, 
                                                               size_t shared,
                                                               cudaStream_t stream)
 {
-    struct ch_device_state state;
-    int code = ch_state_find(&state);
-    cudaError_t error;
+    const int code = ch_state_before(stream);
 
     if (code != CHORUS_OK) return code;
-    if (memcmp(&ch_state_given, &state, sizeof(state)) != 0) {
-        code = ch_state_give(stream);
-        if (code != CHORUS_OK) return code;
+    return ch_launched(cudaLaunchCooperativeKernel(func, grid, block, args, shared, stream));
+}
+
+/**
+ * As chorusx_collective_launch, with the attributes of a launch as CUDA has them: clusters,
+ * priority and others.
+ *
+ * @param config  [in] grid, block, shared memory, stream and attributes, which are in effect
+ *                besides the cooperative one, unless that is among them
+ * @param func    [in] the kernel, one of this file's if it makes calls
+ * @param args    [in] addresses of the kernel's arguments, read before the return
+ *
+ * Collective: every PE whose kernel the kernel waits for; grids may differ.
+ * Threads:    one at a time in each file, with this PE's GPU current.
+ * Ordering:   as of chorusx_collective_launch.
+ * Errors:     as of chorusx_collective_launch; ERR_ARG for more than 31 attributes.
+ * Source:     NVSHMEM, nvshmemx_collective_launch_attr.
+ * Since:      0.1
+ */
+CHORUS_MUST_CHECK static inline int chorusx_collective_launch_config(
+    const cudaLaunchConfig_t *config, const void *func, void **args)
+{
+    enum { MOST = 32 };
+    cudaLaunchAttribute attrs[MOST];
+    cudaLaunchConfig_t with_ours = *config;
+    int code, is_given = 0;
+
+    if (config->numAttrs >= MOST) return CHORUS_ERR_ARG;
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        attrs[i] = config->attrs[i];
+        is_given = is_given || attrs[i].id == cudaLaunchAttributeCooperative;
     }
-    error = cudaLaunchCooperativeKernel(func, grid, block, args, shared, stream);
-    if (error == cudaSuccess) return CHORUS_OK;
-    (void)cudaGetLastError(); /* the program's own checks are not to find it */
-    return chorusx_device_failed("launching a kernel on all PEs", cudaGetErrorString(error));
+    with_ours.attrs = attrs;
+    if (!is_given) {
+        attrs[config->numAttrs].id = cudaLaunchAttributeCooperative;
+        attrs[config->numAttrs].val.cooperative = 1;
+        with_ours.numAttrs = config->numAttrs + 1;
+    }
+    code = ch_state_before(config->stream);
+    if (code != CHORUS_OK) return code;
+    return ch_launched(cudaLaunchKernelExC(&with_ours, func, args));
 }
 
 /* --- scopes ----------------------------------------------------------------------------- */

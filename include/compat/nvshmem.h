@@ -36,102 +36,77 @@ typedef struct CUstream_st *cudaStream_t; /* as CUDA declares it */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-#ifndef __cplusplus
-int setenv(const char *name, const char *value, int overwrite); /* -std=c11 hides it */
+#include <string.h>
+#ifdef __cplusplus
+extern "C" char **environ;
+#else
+extern char **environ; /* -std=c11 hides these two */
+int setenv(const char *name, const char *value, int overwrite);
 #endif
 
-#define NVSHMEM_MAJOR_VERSION 3
-#define NVSHMEM_MINOR_VERSION 8
-#define NVSHMEM_VENDOR_MAJOR_VERSION NVSHMEM_MAJOR_VERSION
-#define NVSHMEM_VENDOR_MINOR_VERSION NVSHMEM_MINOR_VERSION
+#define NVSHMEM_MAJOR_VERSION 1 /* of OpenSHMEM, as NVSHMEM has it */
+#define NVSHMEM_MINOR_VERSION 3
+#define NVSHMEM_VENDOR_MAJOR_VERSION 3
+#define NVSHMEM_VENDOR_MINOR_VERSION 8
 #define NVSHMEM_VENDOR_PATCH_VERSION 0
+#define NVSHMEM_VENDOR_VERSION                                                          \
+    (NVSHMEM_VENDOR_MAJOR_VERSION * 10000 + NVSHMEM_VENDOR_MINOR_VERSION * 100 +        \
+     NVSHMEM_VENDOR_PATCH_VERSION)
 #define NVSHMEM_VENDOR_STRING CHORUS_VENDOR_STRING
 #define NVSHMEM_MAX_NAME_LEN CHORUS_MAX_NAME_LEN
 
-enum {
+typedef enum {
 #define X(name, operator) NVSHMEM_CMP_##name = CHORUS_CMP_##name,
     CHORUS_CMP_LIST(X)
 #undef X
-};
-enum { NVSHMEM_SIGNAL_SET = CHORUS_SIGNAL_SET, NVSHMEM_SIGNAL_ADD = CHORUS_SIGNAL_ADD };
-enum {
+} nvshmemx_cmp_type_t;
+typedef enum {
+    NVSHMEM_SIGNAL_SET = CHORUS_SIGNAL_SET,
+    NVSHMEM_SIGNAL_ADD = CHORUS_SIGNAL_ADD
+} nvshmemx_signal_op_t;
+typedef enum {
     NVSHMEM_THREAD_SINGLE = CHORUS_THREAD_SINGLE,
     NVSHMEM_THREAD_FUNNELED = CHORUS_THREAD_FUNNELED,
     NVSHMEM_THREAD_SERIALIZED = CHORUS_THREAD_SERIALIZED,
     NVSHMEM_THREAD_MULTIPLE = CHORUS_THREAD_MULTIPLE
-};
+} nvshmemx_thread_support_t;
+typedef enum { NVSHMEM_PE_INVALID = -1, NVSHMEMX_PE_ANY = 1 << 15, NVSHMEMX_PE_ALL = 1 << 15 } nvshmem_pe_index_t;
 
 typedef chorus_team_t nvshmem_team_t;
-typedef chorus_team_config_t nvshmem_team_config_t;
+typedef nvshmem_team_t nvshmemx_team_t;
+typedef uint64_t nvshmemx_team_uniqueid_t;
 #define NVSHMEM_TEAM_INVALID CHORUS_TEAM_INVALID
 #define NVSHMEM_TEAM_WORLD CHORUS_TEAM_WORLD
 #define NVSHMEM_TEAM_SHARED CHORUS_TEAM_SHARED
 #define NVSHMEMX_TEAM_NODE CHORUS_TEAM_NODE
 #define NVSHMEMX_TEAM_SAME_MYPE_NODE CHORUS_TEAM_SAME_MYPE_NODE
+#define NVSHMEM_TEAM_WORLD_INDEX NVSHMEM_TEAM_WORLD
+#define NVSHMEM_TEAM_SHARED_INDEX NVSHMEM_TEAM_SHARED
+#define NVSHMEM_TEAM_NODE_INDEX NVSHMEMX_TEAM_NODE
+#define NVSHMEM_TEAM_SAME_MYPE_NODE_INDEX NVSHMEMX_TEAM_SAME_MYPE_NODE
 
-/* --- setup, memory, teams -------------------------------------------------------------- */
-/* Messages contain the names of this header, from before the program makes a call. */
-__attribute__((constructor)) static void nvshmem_name_calls(void)
-{
-    chorusx_set_names("nvshmem", NULL);
-}
+typedef struct nvshmem_team_config {
+    int version;      /* not looked at */
+    int num_contexts; /* stored, without an effect */
+    nvshmemx_team_uniqueid_t uniqueid;
+} nvshmem_team_config_t;
+typedef nvshmem_team_config_t nvshmem_team_config_v1, nvshmem_team_config_v2;
+#define NVSHMEM_TEAM_CONFIG_MASK_NUM_CONTEXTS CHORUS_TEAM_NUM_CONTEXTS
+#define NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID 2
+#define NVSHMEM_TEAM_UNIQUID_INITIALIZER 0
+#define NVSHMEM_TEAM_CONFIG_INITIALIZER          \
+    {                                            \
+        2, -1, NVSHMEM_TEAM_UNIQUID_INITIALIZER \
+    }
 
-/* Before a job begins. */
-static inline void nvshmem_prepare(void)
-{
-    const char *const bytes = getenv("NVSHMEM_SYMMETRIC_SIZE");
+#include "nvshmem_setup.h"
 
-    nvshmem_name_calls(); /* a program may use other interfaces, too */
-    if (bytes == NULL || getenv("CHORUS_HEAP_MAX") != NULL) return;
-    (void)setenv("CHORUS_HEAP_MAX", bytes, 0);
-    chorusx_set_names("nvshmem", "NVSHMEM_SYMMETRIC_SIZE");
-}
-
-/* Objects are on GPUs if every PE has one, unless CHORUS_HEAP selects otherwise. A failure
- * goes to the error handler: programs have no code to look at. */
-static inline int nvshmem_start(unsigned flags, chorusx_init_attr_t *attr)
-{
-    nvshmem_prepare();
-    attr->heap = CHORUS_HEAP_auto;
-    return chorusx_init_attr(flags | (getenv("CHORUS_HEAP") != NULL ? 0u : CHORUSX_INIT_HEAP),
-                             attr);
-}
-
-static inline void nvshmem_init(void)
-{
-    chorusx_init_attr_t attr;
-
-    chorusx_raise_in("nvshmem_init", nvshmem_start(0, &attr));
-}
-
-static inline int nvshmem_init_thread(int requested, int *provided)
-{
-    nvshmem_prepare();
-    (void)setenv("CHORUS_HEAP", "auto", 0);
-    return chorus_init_thread(requested, provided);
-}
-
-/* One for all files of a program. */
-__attribute__((weak)) int nvshmem_is_guest; /* of a job that OpenSHMEM has begun and will end */
-__attribute__((weak))
-chorus_stream_t nvshmem_host_stream; /* for stream 0 where there is no GPU */
-
-static inline void nvshmem_finalize(void)
-{
-    nvshmem_host_stream = NULL; /* which the end of the job destroys */
-    if (nvshmem_is_guest)
-        chorus_barrier_all();
-    else
-        chorus_finalize();
-    nvshmem_is_guest = 0;
-}
-
+/* --- memory, teams -------------------------------------------------------------------- */
 /* What has the same arguments is the call itself. */
 #define nvshmem_global_exit chorus_global_exit
 #define nvshmem_query_thread chorus_query_thread
 #define nvshmem_my_pe chorus_my_pe
 #define nvshmem_n_pes chorus_n_pes
-#define nvshmem_info_get_name chorus_info_get_name
 #define nvshmem_pe_accessible chorus_pe_accessible
 #define nvshmem_addr_accessible chorus_addr_accessible
 #define nvshmem_ptr chorus_ptr
@@ -150,25 +125,52 @@ static inline void nvshmem_finalize(void)
 #define nvshmem_signal_fetch chorus_signal_fetch
 #define nvshmem_signal_wait_until chorus_signal_wait_until
 
-static inline void nvshmem_info_get_version(int *major, int *minor)
+/* By kernels too, in a file of CUDA. */
+#ifdef __CUDACC__
+#define NVSHMEM_CALL static inline __host__ __device__
+#else
+#define NVSHMEM_CALL static inline
+#endif
+
+NVSHMEM_CALL void nvshmem_info_get_version(int *major, int *minor)
 {
     *major = NVSHMEM_MAJOR_VERSION;
     *minor = NVSHMEM_MINOR_VERSION;
 }
 
-/* Functions, since compilers warn of calls of chorus.h whose code is ignored. */
-static inline int nvshmem_team_get_config(nvshmem_team_t team, long config_mask,
-                                          nvshmem_team_config_t *config)
+NVSHMEM_CALL void nvshmem_info_get_name(char *name)
 {
-    return chorus_team_get_config(team, config_mask, config);
+    memcpy(name, NVSHMEM_VENDOR_STRING, sizeof(NVSHMEM_VENDOR_STRING));
+}
+
+/* What chorus.h needs of a configuration; null for none. */
+static inline const chorus_team_config_t *nvshmem_config_of(const nvshmem_team_config_t *config,
+                                                            chorus_team_config_t *room)
+{
+    if (config == NULL) return NULL;
+    room->num_contexts = config->num_contexts;
+    return room;
+}
+
+/* Functions, since compilers warn of calls of chorus.h whose code is ignored. */
+static inline void nvshmem_team_get_config(nvshmem_team_t team, nvshmem_team_config_t *config)
+{
+    chorus_team_config_t found = {0};
+    const int status = chorus_team_get_config(team, CHORUS_TEAM_NUM_CONTEXTS, &found);
+
+    chorusx_raise_in("nvshmem_team_get_config", status);
+    if (status == CHORUS_OK) config->num_contexts = found.num_contexts;
 }
 
 static inline int nvshmem_team_split_strided(nvshmem_team_t parent, int start, int stride,
                                              int count, const nvshmem_team_config_t *config,
                                              long config_mask, nvshmem_team_t *new_team)
 {
-    return chorus_team_split_strided(parent, start, stride, count, config, config_mask,
-                                     new_team);
+    chorus_team_config_t room;
+
+    return chorus_team_split_strided(parent, start, stride, count,
+                                     nvshmem_config_of(config, &room),
+                                     config_mask & CHORUS_TEAM_NUM_CONTEXTS, new_team);
 }
 
 static inline int nvshmem_team_split_2d(nvshmem_team_t parent, int xrange,
@@ -177,20 +179,20 @@ static inline int nvshmem_team_split_2d(nvshmem_team_t parent, int xrange,
                                         const nvshmem_team_config_t *yaxis_config,
                                         long yaxis_mask, nvshmem_team_t *yaxis_team)
 {
-    return chorus_team_split_2d(parent, xrange, xaxis_config, xaxis_mask, xaxis_team,
-                                yaxis_config, yaxis_mask, yaxis_team);
+    chorus_team_config_t xaxis, yaxis;
+
+    return chorus_team_split_2d(parent, xrange, nvshmem_config_of(xaxis_config, &xaxis),
+                                xaxis_mask & CHORUS_TEAM_NUM_CONTEXTS, xaxis_team,
+                                nvshmem_config_of(yaxis_config, &yaxis),
+                                yaxis_mask & CHORUS_TEAM_NUM_CONTEXTS, yaxis_team);
 }
 
-/* By kernels too, in a file of CUDA. */
-#ifdef __CUDACC__
-#define NVSHMEM_CALL static inline __host__ __device__
-#else
-#define NVSHMEM_CALL static inline
-#endif
 NVSHMEM_CALL int nvshmem_team_sync(nvshmem_team_t team)
 {
     return chorus_team_sync(team);
 }
+
+#define nvshmem_sync nvshmem_team_sync
 
 NVSHMEM_CALL int nvshmem_barrier(nvshmem_team_t team)
 {
@@ -242,6 +244,7 @@ CHORUS_DEVICE_REDUCE_LIST(NVSHMEM_OP)
 #undef OWN
 /* clang-format on */
 
+#include "nvshmem_amo.h"
 #include "nvshmemx.h"
 
 #endif /* NVSHMEM_H */

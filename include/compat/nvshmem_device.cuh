@@ -55,4 +55,96 @@ CHORUS_DEVICE_REDUCE_LIST(NVSHMEMX_SCOPED_OP)
 #undef OWN
 /* clang-format on */
 
+/* --- order and meetings ------------------------------------------------------------------- */
+/* A quiet by one lane for all, which is more than a flush promises. */
+CHORUS_DEVICE void nvshmemx_flush_warp(void)
+{
+    __syncwarp();
+    if (ch_thread_in_block() % CH_WARP_LANES == 0) chorus_quiet();
+    __syncwarp();
+}
+
+CHORUS_DEVICE void nvshmemx_flush_block(void)
+{
+    __syncthreads();
+    if (ch_thread_in_block() == 0) chorus_quiet();
+    __syncthreads();
+}
+
+/* The barrier of four warps of a block, one after the other, which are warps 4i to 4i + 3 of it.
+ * Named barrier 1 + i is that of warpgroup i. */
+enum { NVSHMEM_WARPGROUP_LANES = 128, NVSHMEM_WARPGROUPS_MOST = 8 };
+
+CHORUS_DEVICE void nvshmem_sync_warpgroup(unsigned group)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + group), "r"(NVSHMEM_WARPGROUP_LANES) : "memory");
+}
+
+CHORUS_DEVICE int nvshmemx_barrier_warpgroup(nvshmem_team_t team)
+{
+    __shared__ int codes[NVSHMEM_WARPGROUPS_MOST];
+    const unsigned thread = ch_thread_in_block(), group = thread / NVSHMEM_WARPGROUP_LANES;
+
+    nvshmem_sync_warpgroup(group); /* what any lane wrote is before the barrier */
+    if (thread % NVSHMEM_WARPGROUP_LANES < CH_WARP_LANES) {
+        const int code = chorusx_barrier_warp(team);
+
+        if (thread % CH_WARP_LANES == 0) codes[group] = code;
+    }
+    nvshmem_sync_warpgroup(group); /* the code is there, for all lanes */
+    return codes[group];
+}
+
+/* The largest x of all PEs, with its y; of several equal ones the least y. Each element is two
+ * reductions: of x, and then of the y of those PEs that have this x. dest may be source. */
+CHORUS_DEVICE int nvshmemx_double2_maxloc_reduce_block(nvshmem_team_t team, double2 *dest,
+                                                       const double2 *source, size_t nreduce)
+{
+    int code = CHORUS_OK;
+
+    for (size_t i = 0; i < nreduce && code == CHORUS_OK; i++) {
+        const double2 mine = source[i];
+
+        code = chorusx_double_max_reduce_block(team, &dest[i].x, &source[i].x, 1);
+        if (code != CHORUS_OK) return code;
+        if (ch_thread_in_block() == 0) {
+            const double most = dest[i].x;
+            const int has = mine.x == most || (mine.x != mine.x && most != most);
+
+            dest[i].y = has ? mine.y : __longlong_as_double(0x7ff0000000000000LL);
+        }
+        code = chorusx_double_min_reduce_block(team, &dest[i].y, &dest[i].y, 1);
+    }
+    return code;
+}
+
+/* --- hints -------------------------------------------------------------------------------- */
+#define nvshmemx_region_start_block nvshmemx_region_start
+#define nvshmemx_region_stop_block nvshmemx_region_stop
+
+/* Calls need no shared memory of the program: 0 bytes, and what is given is left alone. */
+typedef enum {
+    NVSHMEMX_SMEM_RECOMMENDED,
+    NVSHMEMX_SMEM_MINIMUM,
+    NVSHMEMX_SMEM_BARRIERS_ONLY
+} nvshmemx_smem_amount_t;
+
+static inline __host__ __device__ int nvshmemx_ask_smem(nvshmemx_smem_amount_t flag)
+{
+    (void)flag;
+    return 0;
+}
+
+CHORUS_DEVICE void nvshmemx_give_smem(void *smem, size_t size)
+{
+    (void)smem;
+    (void)size;
+}
+
+CHORUS_DEVICE void nvshmemx_release_smem(void)
+{
+}
+
+#include "nvshmemx_qp.cuh"
+
 #endif /* NVSHMEM_DEVICE_CUH */

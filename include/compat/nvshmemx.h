@@ -8,118 +8,10 @@
 
 #include "nvshmem.h"
 
-#include <dlfcn.h>
-#include <string.h>
+#include "nvshmemx_init.h"
 
-#define NVSHMEMX_SUCCESS 0
-#define NVSHMEMX_ERROR_INVALID_VALUE CHORUS_ERR_ARG
-#define NVSHMEMX_ERROR_OUT_OF_MEMORY CHORUS_ERR_NOMEM
-#define NVSHMEMX_ERROR_NOT_SUPPORTED CHORUS_ERR_UNSUPPORTED
-#define NVSHMEMX_ERROR_SYMMETRY CHORUS_ERR_NOT_SYMMETRIC
-#define NVSHMEMX_ERROR_GPU_NOT_SELECTED CHORUS_ERR_STATE
-#define NVSHMEMX_ERROR_COLLECTIVE_LAUNCH_FAILED CHORUS_ERR_SYSTEM
-#define NVSHMEMX_ERROR_INTERNAL CHORUS_ERR_SYSTEM
-
-/* --- setup ------------------------------------------------------------------------------ */
-#define NVSHMEMX_INIT_THREAD_PES 1u
-#define NVSHMEMX_INIT_WITH_MPI_COMM 2u
-#define NVSHMEMX_INIT_WITH_SHMEM 4u
-#define NVSHMEMX_INIT_WITH_UNIQUEID 8u
-
-typedef chorusx_uniqueid_t nvshmemx_uniqueid_t;
-typedef struct nvshmemx_init_attr {
-    void *mpi_comm; /* address of an MPI_Comm */
-    chorusx_init_attr_t job;
-} nvshmemx_init_attr_t;
-#define NVSHMEMX_UNIQUEID_INITIALIZER \
-    {                                 \
-        {                             \
-            0                         \
-        }                             \
-    }
-#define NVSHMEMX_INIT_ATTR_INITIALIZER                                  \
-    {                                                                   \
-        NULL,                                                           \
-        {                                                               \
-            CHORUS_HEAP_auto, 0, 0, 0, NVSHMEMX_UNIQUEID_INITIALIZER, 0 \
-        }                                                               \
-    }
-
-static inline int nvshmemx_get_uniqueid(nvshmemx_uniqueid_t *id)
-{
-    return chorusx_get_uniqueid(id);
-}
-
-static inline int nvshmemx_set_attr_uniqueid_args(int rank, int nranks,
-                                                  const nvshmemx_uniqueid_t *id,
-                                                  nvshmemx_init_attr_t *attr)
-{
-    return chorusx_set_attr_uniqueid_args(rank, nranks, id, attr != NULL ? &attr->job : NULL);
-}
-
-static inline int nvshmemx_set_attr_mpi_comm_args(void *mpi_comm, nvshmemx_init_attr_t *attr)
-{
-    attr->mpi_comm = mpi_comm;
-    return NVSHMEMX_SUCCESS;
-}
-
-/* By libchorus-mpi, which is found at run time: most programs have no MPI. */
-static inline int nvshmemx_take_comm(void *mpi_comm, chorusx_init_attr_t *job)
-{
-    void *const library = dlopen("libchorus-mpi.so.0", RTLD_NOW | RTLD_GLOBAL);
-    int (*take)(const void *, chorusx_init_attr_t *) = NULL;
-
-    if (library != NULL) *(void **)(void *)&take = dlsym(library, "chorusx_set_attr_mpi_comm");
-    return take != NULL ? take(mpi_comm, job) : NVSHMEMX_ERROR_NOT_SUPPORTED;
-}
-
-/* The job of shmem_init, of Chorus, which shmem_finalize will end. */
-static inline int nvshmemx_join_shmem(void)
-{
-    nvshmem_name_calls();
-    if (chorusx_init_status() != 1) return NVSHMEMX_ERROR_INVALID_VALUE;
-    nvshmem_is_guest = 1;
-    return NVSHMEMX_SUCCESS;
-}
-
-static inline int nvshmemx_init_attr(unsigned flags, const nvshmemx_init_attr_t *attr)
-{
-    chorusx_init_attr_t job;
-    int status = NVSHMEMX_SUCCESS;
-
-    memset(&job, 0, sizeof(job));
-    if (attr != NULL) job = attr->job;
-    if (flags == NVSHMEMX_INIT_WITH_SHMEM) return nvshmemx_join_shmem();
-    if (flags == NVSHMEMX_INIT_WITH_MPI_COMM)
-        status = nvshmemx_take_comm(attr != NULL ? attr->mpi_comm : NULL, &job);
-    else if (flags != 0 && flags != NVSHMEMX_INIT_WITH_UNIQUEID)
-        status = NVSHMEMX_ERROR_INVALID_VALUE;
-    if (status != NVSHMEMX_SUCCESS) return status;
-    return nvshmem_start(flags != 0 ? CHORUSX_INIT_UNIQUEID : 0u, &job);
-}
-#define nvshmemx_hostlib_init_attr nvshmemx_init_attr
-#define nvshmemx_hostlib_finalize nvshmem_finalize
-
+/* --- memory --------------------------------------------------------------------------- */
 #define nvshmemx_mc_ptr chorusx_mc_ptr
-
-/* The version of NVSHMEM whose calls are here. */
-static inline void nvshmemx_vendor_get_version_info(int *major, int *minor, int *patch)
-{
-    *major = NVSHMEM_VENDOR_MAJOR_VERSION;
-    *minor = NVSHMEM_VENDOR_MINOR_VERSION;
-    *patch = NVSHMEM_VENDOR_PATCH_VERSION;
-}
-
-enum {
-    NVSHMEM_STATUS_NOT_INITIALIZED = 0,
-    NVSHMEM_STATUS_IS_BOOTSTRAPPED = 1,
-    NVSHMEM_STATUS_IS_INITIALIZED = 2
-};
-static inline int nvshmemx_init_status(void)
-{
-    return chorusx_init_status() == 1 ? NVSHMEM_STATUS_IS_INITIALIZED
-                                      : NVSHMEM_STATUS_NOT_INITIALIZED;
-}
 
 /* Memory of this PE that is no object serves as source of a put, and as dest of a get, as it
  * is. */
@@ -146,9 +38,57 @@ static inline int nvshmemx_buffer_unregister_symmetric(void *object, size_t leng
     (void)length;
     return chorusx_buffer_unregister_symmetric(object);
 }
+/* An object's address is that which Chorus chooses, so no other address can be had: null, and a
+ * message, unless none is preferred. */
+static inline void *nvshmemx_buffer_register_symmetric_at_preferred_address(
+    void *buf_ptr, size_t size, void *preferred_addr, int flags)
+{
+    if (preferred_addr == NULL) return nvshmemx_buffer_register_symmetric(buf_ptr, size, flags);
+    chorusx_raise_in(
+        "nvshmemx_buffer_register_symmetric_at_preferred_address",
+        chorusx_device_failed("registering memory at an address that the program prefers",
+                              "Chorus chooses the address; pass null"));
+    return NULL;
+}
+
+/* Regions are hints that calls may be sent together. Calls are not sent together here, so a region
+ * is never active. */
+#define NVSHMEMX_REGION_ATTRS_RESERVED_BYTES 60
+typedef uint64_t nvshmemx_region_handle_t;
+typedef enum { NVSHMEMX_REGION_HINT_NONE = 0, NVSHMEMX_REGION_HINT_BATCH_RMA = 1 } nvshmemx_region_hint_t;
+typedef struct nvshmemx_region_attrs {
+    uint32_t hints;
+    char reserved[NVSHMEMX_REGION_ATTRS_RESERVED_BYTES];
+} nvshmemx_region_attrs_t;
+#define NVSHMEMX_REGION_ATTRS_INITIALIZER {NVSHMEMX_REGION_HINT_NONE, {0}}
+NVSHMEM_CALL int nvshmemx_region_start(nvshmemx_region_handle_t *handle,
+                                       const nvshmemx_region_attrs_t *attrs)
+{
+    if (handle == NULL || attrs == NULL || attrs->hints > NVSHMEMX_REGION_HINT_BATCH_RMA)
+        return NVSHMEMX_ERROR_INVALID_VALUE;
+    *handle = 0;
+    return NVSHMEMX_SUCCESS;
+}
+NVSHMEM_CALL int nvshmemx_region_stop(nvshmemx_region_handle_t handle)
+{
+    return handle == 0 ? NVSHMEMX_SUCCESS : NVSHMEMX_ERROR_INVALID_VALUE;
+}
+NVSHMEM_CALL int nvshmemx_region_is_active(uint32_t hints, int *active)
+{
+    (void)hints;
+    if (active == NULL) return NVSHMEMX_ERROR_INVALID_VALUE;
+    *active = 0;
+    return NVSHMEMX_SUCCESS;
+}
 
 /* --- signals, and calls on streams ------------------------------------------------------- */
 #define nvshmemx_signal_op chorusx_signal_op
+
+/* A signal of this PE, to be counted again. */
+NVSHMEM_CALL void nvshmemx_signal_counted_reset(uint64_t *signal_addr)
+{
+    chorus_uint64_atomic_set(signal_addr, 0, chorus_my_pe());
+}
 
 /* CUDA's, or where there is no GPU the one that stands for stream 0. */
 typedef cudaStream_t nvshmemx_stream_t;
@@ -354,45 +294,6 @@ static inline void nvshmemx_sync_all_on_stream(cudaStream_t stream)
     NVSHMEMX_RUN(chorusx_sync_all_on_stream(nvshmemx_stream_of(stream)))
 }
 
-/* --- kernels: in files of CUDA ---------------------------------------------------------- */
-#ifdef __CUDACC__
-static inline int nvshmemx_collective_launch(const void *func, dim3 grid, dim3 block,
-                                             void **args, size_t shared, cudaStream_t stream)
-{
-    return chorusx_collective_launch(func, grid, block, args, shared, stream);
-}
-
-/* Blocks of the largest grid whose blocks all run at once beside equal grids of the other PEs
- * that use this PE's GPU. */
-static inline int nvshmemx_collective_launch_query_gridsize(const void *func, dim3 block,
-                                                            void **args, size_t shared,
-                                                            int *gridsize)
-{
-    const int threads = (int)(block.x * block.y * block.z);
-    struct ch_device_state state;
-    int of_one = 0, n = 0;
-
-    (void)args;
-    if (ch_state_find(&state) != CHORUS_OK ||
-        cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, state.ordinal) !=
-            cudaSuccess ||
-        cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, func, threads, shared) !=
-            cudaSuccess)
-        return NVSHMEMX_ERROR_INTERNAL;
-    *gridsize = n * of_one / (int)state.n_sharing;
-    if (*gridsize == 0 && of_one > 0) *gridsize = 1;
-    return NVSHMEMX_SUCCESS;
-}
-
-/* For kernels of this file, whichever module it is: others are not reached from here. */
-static inline int nvshmemx_module_init(void)
-{
-    return chorusx_module_init();
-}
-#define nvshmemx_cumodule_init(module) ((void)(module), nvshmemx_module_init())
-#define nvshmemx_cumodule_finalize(module) ((void)(module), NVSHMEMX_SUCCESS)
-
-#include "nvshmem_device.cuh"
-#endif
+#include "nvshmemx_kernels.h"
 
 #endif /* NVSHMEMX_H */
