@@ -47,7 +47,7 @@ nvshmem_barrier(team);
 nvshmem_init_thread(0, p);
 nvshmem_team_split_strided(team, 0, 1, 1, 0, 0, 0);
 nvshmem_team_split_2d(team, 1, 0, 0, 0, 0, 0, 0);
-nvshmem_team_get_config(team, 0, 0);
+nvshmemx_team_init(0, 0, 0, 0, 0);
 nvshmemx_get_uniqueid(0);
 nvshmemx_barrier_on_stream(team, 0);
 """

@@ -115,6 +115,30 @@ static inline void nvshmem_print_requested(void)
 }
 
 /* --- start and end ---------------------------------------------------------------------- */
+/* One of each for all files of a program. */
+__attribute__((weak)) int nvshmem_is_guest; /* of a job that OpenSHMEM has begun and will end */
+__attribute__((weak))
+chorus_stream_t nvshmem_host_stream; /* for stream 0 where there is no GPU */
+/* See nvshmemx_team.h; memory of the team of all PEs, not of the heap. */
+__attribute__((weak)) uint64_t *nvshmem_board;
+enum { NVSHMEM_SLOTS = 16 };
+
+/* All PEs, after the job has begun. Without memory for it there are no teams by unique ids. */
+static inline void nvshmem_make_board(void)
+{
+    const size_t n = (size_t)chorus_n_pes();
+    const size_t words = NVSHMEM_SLOTS * (n + 2) + n + 1;
+
+    nvshmem_board =
+        (uint64_t *)chorusx_team_malloc(CHORUS_TEAM_WORLD, words * sizeof(*nvshmem_board));
+}
+
+static inline void nvshmem_begin(void)
+{
+    nvshmem_make_board();
+    nvshmem_print_requested();
+}
+
 /* Objects are on GPUs if every PE has one, unless CHORUS_HEAP selects otherwise. */
 static inline int nvshmem_start(unsigned flags, chorusx_init_attr_t *attr)
 {
@@ -124,7 +148,7 @@ static inline int nvshmem_start(unsigned flags, chorusx_init_attr_t *attr)
     attr->heap = CHORUS_HEAP_auto;
     if (getenv("CHORUS_HEAP") == NULL) flags |= CHORUSX_INIT_HEAP;
     status = chorusx_init_attr(flags, attr);
-    if (status == CHORUS_OK) nvshmem_print_requested();
+    if (status == CHORUS_OK) nvshmem_begin();
     return status;
 }
 
@@ -143,18 +167,14 @@ static inline int nvshmem_init_thread(int requested, int *provided)
     nvshmem_prepare();
     (void)setenv("CHORUS_HEAP", "auto", 0);
     status = chorus_init_thread(requested, provided);
-    if (status == CHORUS_OK) nvshmem_print_requested();
+    if (status == CHORUS_OK) nvshmem_begin();
     return status;
 }
 
-/* One for all files of a program. */
-__attribute__((weak)) int nvshmem_is_guest; /* of a job that OpenSHMEM has begun and will end */
-__attribute__((weak))
-chorus_stream_t nvshmem_host_stream; /* for stream 0 where there is no GPU */
-
 static inline void nvshmem_finalize(void)
 {
-    nvshmem_host_stream = NULL; /* which the end of the job destroys */
+    nvshmem_host_stream = NULL; /* which the end of the job destroys, and that of the team: */
+    nvshmem_board = NULL;
     if (nvshmem_is_guest)
         chorus_barrier_all();
     else

@@ -9,6 +9,7 @@
 #include "nvshmem.h"
 
 #include "nvshmemx_init.h"
+#include "nvshmemx_team.h"
 
 /* --- memory --------------------------------------------------------------------------- */
 #define nvshmemx_mc_ptr chorusx_mc_ptr

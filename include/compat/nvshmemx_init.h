@@ -130,6 +130,7 @@ static inline int nvshmemx_join_shmem(void)
     nvshmem_name_calls();
     if (chorusx_init_status() != 1) return NVSHMEMX_ERROR_INVALID_VALUE;
     nvshmem_is_guest = 1;
+    nvshmem_begin();
     return NVSHMEMX_SUCCESS;
 }
 

@@ -31,6 +31,7 @@ NVSHMEM = [
      signatures.AMO_STANDARD),
     ([f"nvshmem_T_atomic_{fetch}{op}" for fetch in ("", "fetch_") for op in ("and", "or", "xor")],
      signatures.AMO_BITWISE),
+    (["nvshmemx_T_atomic_add", "nvshmemx_T_atomic_fetch_add"], signatures.FLOATS),
     ([f"nvshmem_T_{call}" for call in ("wait_until", "test", *SETS)], signatures.WAIT),
     ([f"nvshmemx_T_{call}_on_stream" for call in ("wait_until", "wait_until_all", "wait_until_all_vector")],
      signatures.WAIT),
@@ -59,6 +60,9 @@ nvshmemx_barrier_all_on_stream nvshmemx_team_sync_on_stream nvshmemx_sync_all_on
 nvshmem_putmem nvshmem_getmem nvshmem_putmem_nbi nvshmem_getmem_nbi nvshmem_putmem_signal
 nvshmem_putmem_signal_nbi nvshmemx_putmem_on_stream nvshmemx_getmem_on_stream nvshmemx_putmem_nbi_on_stream
 nvshmemx_getmem_nbi_on_stream nvshmemx_putmem_signal_on_stream nvshmemx_putmem_signal_nbi_on_stream
+nvshmemx_team_get_uniqueid nvshmemx_team_init nvshmemx_region_start nvshmemx_region_stop
+nvshmemx_region_is_active nvshmemx_status_string nvshmemx_signal_counted_reset
+nvshmemx_buffer_register_symmetric_at_preferred_address
 nvshmem_broadcastmem nvshmem_fcollectmem nvshmem_alltoallmem nvshmemx_broadcastmem_on_stream
 nvshmemx_fcollectmem_on_stream nvshmemx_alltoallmem_on_stream
 """.split()

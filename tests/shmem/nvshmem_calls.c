@@ -368,7 +368,9 @@ static void teams(void)
            0);
     EXPECT(nvshmem_team_my_pe(reverse) == n - 1 - me && nvshmem_team_n_pes(reverse) == n);
     EXPECT(nvshmem_team_translate_pe(reverse, 0, NVSHMEM_TEAM_WORLD) == n - 1);
-    EXPECT(nvshmem_team_get_config(reverse, 0, &config) == 0);
+    config.num_contexts = -2;
+    nvshmem_team_get_config(reverse, &config);
+    EXPECT(config.num_contexts == 0);
     EXPECT(nvshmem_team_split_2d(reverse, 2, NULL, 0, &row, NULL, 0, &column) == 0);
     EXPECT(nvshmem_team_my_pe(row) == (n - 1 - me) % 2);
     EXPECT(nvshmem_team_n_pes(NVSHMEM_TEAM_SHARED) >= 1);
@@ -380,6 +382,63 @@ static void teams(void)
     nvshmem_team_destroy(row);
     nvshmem_team_destroy(column);
     nvshmem_team_destroy(reverse);
+}
+
+/* A team of PEs that know its id alone; its PEs are those of the job, backwards. */
+static void team_by_id(void)
+{
+    nvshmem_team_config_t config = NVSHMEM_TEAM_CONFIG_INITIALIZER;
+    nvshmemx_team_uniqueid_t *const ids = (nvshmemx_team_uniqueid_t *)source_room;
+    nvshmem_team_t team = NVSHMEM_TEAM_INVALID;
+
+    EXPECT(nvshmemx_team_init(&team, &config, NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, n, me) ==
+           NVSHMEMX_ERROR_INVALID_VALUE);
+    for (int round = 0; round < 2 * NVSHMEM_SLOTS; round++) { /* ids are given back */
+        if (me == n - 1) EXPECT(nvshmemx_team_get_uniqueid(&ids[1]) == NVSHMEMX_SUCCESS);
+        EXPECT(nvshmem_uint64_broadcast(NVSHMEM_TEAM_WORLD, ids, ids + 1, 1, n - 1) == 0);
+        config.uniqueid = ids[0];
+        EXPECT(nvshmemx_team_init(&team, &config, NVSHMEM_TEAM_CONFIG_MASK_UNIQUEID, n,
+                                  n - 1 - me) == NVSHMEMX_SUCCESS);
+        EXPECT(nvshmem_team_my_pe(team) == n - 1 - me && nvshmem_team_n_pes(team) == n);
+        EXPECT(nvshmem_team_sync(team) == 0);
+        nvshmem_team_destroy(team);
+    }
+    for (int i = 0; i < NVSHMEM_SLOTS; i++)
+        EXPECT(nvshmemx_team_get_uniqueid(ids) == NVSHMEMX_SUCCESS);
+    EXPECT(nvshmemx_team_get_uniqueid(ids) == NVSHMEMX_ERROR_OUT_OF_MEMORY);
+}
+
+/* Sums by all PEs in one word of PE 0. */
+static void sums(void)
+{
+    double *const total = (double *)dest_room;
+
+    begin(sizeof(double));
+    nvshmemx_double_atomic_add(total, 0.5, 0);
+    nvshmemx_float_atomic_add((float *)(total + 1), 0.25f, 0);
+    EXPECT(nvshmemx_double_atomic_fetch_add(total, 0.5, 0) >= 0.5);
+    EXPECT(nvshmemx_float_atomic_fetch_add((float *)(total + 1), 0.25f, 0) >= 0.25f);
+    nvshmem_barrier_all();
+    EXPECT(me != 0 || (total[0] == n && *(float *)(total + 1) == 0.5f * (float)n));
+    nvshmemx_signal_counted_reset(sig);
+    EXPECT(nvshmem_signal_fetch(sig) == 0);
+}
+
+/* Regions are hints; no address can be chosen; what other calls give is fixed. */
+static void fixed(void)
+{
+    const nvshmemx_region_attrs_t attrs = NVSHMEMX_REGION_ATTRS_INITIALIZER;
+    nvshmemx_region_handle_t region = 1;
+    int active = 1;
+
+    EXPECT(nvshmemx_region_start(&region, &attrs) == NVSHMEMX_SUCCESS);
+    EXPECT(nvshmemx_region_is_active(NVSHMEMX_REGION_HINT_NONE, &active) == NVSHMEMX_SUCCESS);
+    EXPECT(active == 0 && nvshmemx_region_stop(region) == NVSHMEMX_SUCCESS);
+    EXPECT(nvshmemx_region_start(NULL, &attrs) == NVSHMEMX_ERROR_INVALID_VALUE);
+    EXPECT(strcmp(nvshmemx_status_string(NVSHMEMX_SUCCESS), "success") == 0);
+    EXPECT(nvshmemx_buffer_register_symmetric_at_preferred_address(
+               dest_room + 1, 1 << 16, NULL, 0) == NULL);
+    EXPECT(strstr(chorusx_last_error(), "expected whole pages of") != NULL);
 }
 
 static void memory(void)
@@ -466,6 +525,9 @@ int main(void)
     CHORUS_WAIT_TYPES(RUN)
 #undef RUN
     teams();
+    team_by_id();
+    sums();
+    fixed();
     memory();
     order();
     nvshmem_free(dest_room);

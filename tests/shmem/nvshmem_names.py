@@ -92,6 +92,10 @@ def words_of(row):
     return [f[1] for f in row.functions()] if is_function(row) else row.names.split()
 
 
+# A second declaration of these, without PE_root, is in NVSHMEM's headers.
+DECLARED_TWICE = {"nvshmemx_broadcastmem_warp", "nvshmemx_broadcastmem_block"}
+
+
 def caller(function, number, prefix):
     """A function that calls another one, which must have that type, but for what it promises not to change."""
     result, name, parameters = function
@@ -102,9 +106,10 @@ def caller(function, number, prefix):
     yield f"{prefix} {result} call_{number}({parameters}) {{ return {name}({', '.join(given)}); }}"
 
 
-def program(rows, wheres, prefix):
+def program(rows, wheres, prefix, leaves_out=()):
     """A program that calls the functions of these places."""
-    functions = [f for row in rows if is_function(row) and wheres & set(row.where) for f in row.functions()]
+    functions = [f for row in rows if is_function(row) and wheres & set(row.where) for f in row.functions()
+                 if f[1] not in leaves_out]
     lines = [line for number, f in enumerate(functions) for line in caller(f, number, prefix)]
     return "\n".join(["#include <nvshmem.h>", "#include <nvshmemx.h>", TYPES, *lines, ""])
 
@@ -169,10 +174,10 @@ def host_problems(rows, compiler, include, folder):
                         declared(command, folder, "host.cpp"), False)
 
 
-def cuda_problems(rows, nvcc, include, folder):
+def cuda_problems(rows, nvcc, include, folder, leaves_out=()):
     command = [nvcc, "-std=c++17", "-arch=sm_90", "-diag-suppress=177", *include]
     compiled = [*command, "-ptx", "-o", os.devnull]
-    yield from run(compiled, program(rows, {"device"}, "static __device__"), folder, "device.cu")
+    yield from run(compiled, program(rows, {"device"}, "static __device__", leaves_out), folder, "device.cu")
     yield from run(compiled, program(rows, {"nvcc", "cuda"}, "static inline"), folder, "launch.cu")
 
 
@@ -187,7 +192,7 @@ def problems_of(rows, compiler, nvcc, include, folder):
 def wheel_problems(rows, nvcc, include, folder):
     found = declared([nvcc, "-std=c++17", "-arch=sm_90", *include], folder, "names.cu")
     yield from omissions(rows, found)
-    yield from cuda_problems(rows, nvcc, include, folder)
+    yield from cuda_problems(rows, nvcc, include, folder, DECLARED_TWICE)
     yield from run([nvcc, "-std=c++17", "-arch=sm_90", *include, "-ptx", "-o", os.devnull],
                    program(rows, {"host"}, "static inline"), folder, "host.cu")
 
