@@ -2,7 +2,7 @@
 /*
  * nvshmem.h: calls of NVSHMEM's API over Chorus, for C and C++, and in files of CUDA those
  * inside kernels too: each is the call of chorus.h or chorus_device.cuh by the same name. It
- * brings nvshmemx.h. docs/migrating.md says what is not here.
+ * brings nvshmemx.h. docs/nvshmem.md says what is not here.
  *
  * Where CUDA's headers are found, its types are taken as they are: cudaStream_t, and in C++
  * __half and __nv_bfloat16.

@@ -29,6 +29,13 @@ struct room {
     int status[3];
 };
 
+struct more {
+    double2 largest[1];
+    double total;
+    int from_qp, block[N], source[N], code, major, minor, has_multicast;
+    half halves[2];
+};
+
 /* The grid's other blocks count alone. */
 __global__ void work(struct room *r)
 {
@@ -111,6 +118,102 @@ static void wait_on_stream(struct room *r)
     expect(cudaStreamDestroy(stream) == cudaSuccess, "its end");
 }
 
+/* What differs from chorus_device.cuh: maxloc, barriers of warpgroups, queue pairs, atomics of
+ * floating numbers, flush, and calls of the host inside kernels. */
+__global__ void further_work(struct more *m, const nvshmemx_qp_handle_t *qps)
+{
+    const int me = nvshmem_my_pe(), n = nvshmem_n_pes(), next = (me + 1) % n;
+    const double2 mine = {(double)(me / 2), (double)(10 - me)};
+
+    if (threadIdx.x == 0) {
+        nvshmemx_qp_int_p(&m->from_qp, 7 + me, next, qps[0]);
+        nvshmemx_qp_quiet(next, NULL, 1);
+        nvshmemx_half_atomic_add(&m->halves[1], __float2half(0.5f), 0);
+        nvshmemx_double_atomic_add(&m->total, 0.5, 0);
+        nvshmem_info_get_version(&m->major, &m->minor);
+        m->has_multicast = nvshmemx_mc_ptr(NVSHMEM_TEAM_WORLD, m) != NULL;
+        m->largest[0] = mine;
+    }
+    nvshmemx_flush_block();
+    if (threadIdx.x / 128 == 1) m->code = nvshmemx_barrier_warpgroup(NVSHMEM_TEAM_WORLD);
+    __syncthreads();
+    (void)nvshmemx_double2_maxloc_reduce_block(NVSHMEM_TEAM_WORLD, m->largest, m->largest, 1);
+    nvshmemx_qp_int_put_block(m->block, m->source, N, next, qps[1]);
+    nvshmemx_barrier_all_block();
+}
+
+static void further(void)
+{
+    const int me = nvshmem_my_pe(), n = nvshmem_n_pes(), previous = (me + n - 1) % n;
+    struct more here = {};
+    struct more *m = (struct more *)nvshmem_malloc(sizeof(*m));
+    nvshmemx_qp_handle_t *qps = NULL;
+    void *args[] = {&m, &qps};
+    nvshmemx_collective_launch_attr_t attr = {};
+
+    here.code = -1;
+    here.source[N - 1] = 30 + me;
+    expect(nvshmemx_qp_create(2, &qps) == NVSHMEMX_SUCCESS && qps[1] == NVSHMEMX_QP_DEFAULT,
+           "queue pairs");
+    expect(cudaMemcpy(m, &here, sizeof(here), cudaMemcpyHostToDevice) == cudaSuccess, "copy");
+    attr.cuda_config.gridDim = 1;
+    attr.cuda_config.blockDim = 256;
+    nvshmem_barrier_all();
+    expect(nvshmemx_collective_launch_attr(&attr, (const void *)further_work, args) ==
+               NVSHMEMX_SUCCESS,
+           "collective_launch_attr");
+    nvshmemx_barrier_all_on_stream(0);
+    expect(chorusx_stream_synchronize(0) == 0, "kernel");
+    expect(cudaMemcpy(&here, m, sizeof(here), cudaMemcpyDeviceToHost) == cudaSuccess, "copy");
+    expect(here.from_qp == 7 + previous && here.block[N - 1] == 30 + previous, "queue pairs");
+    expect(here.code == 0, "the barrier of a warpgroup");
+    expect(here.largest[0].x == (n - 1) / 2 && here.largest[0].y == 10 - (n - 1), "maxloc");
+    expect(here.major == NVSHMEM_MAJOR_VERSION && !here.has_multicast, "version, multicast");
+    expect(me != 0 || (here.total == 0.5 * n && __half2float(here.halves[1]) == 0.5f * n),
+           "sums");
+    nvshmem_barrier_all();
+    nvshmem_free(m);
+}
+
+/* The kernel of a file that the program loads as a module and as a library. */
+static void modules(const char *path, int *word)
+{
+    const int me = nvshmem_my_pe(), n = nvshmem_n_pes();
+    CUlibrary library;
+    CUmodule module;
+    CUkernel kernel;
+    CUfunction function;
+
+    expect(cuModuleLoad(&module, path) == CUDA_SUCCESS &&
+               cuModuleGetFunction(&function, module, "pass_on") == CUDA_SUCCESS,
+           "a module");
+    expect(cuLibraryLoadFromFile(&library, path, NULL, NULL, 0, NULL, NULL, 0) ==
+                   CUDA_SUCCESS &&
+               cuLibraryGetKernel(&kernel, library, "pass_on") == CUDA_SUCCESS,
+           "a library");
+    expect(nvshmemx_cumodule_init(module) == NVSHMEMX_SUCCESS, "cumodule_init");
+    expect(nvshmemx_culibrary_init(library) == NVSHMEMX_SUCCESS, "culibrary_init");
+    for (int round = 0; round < 2; round++) {
+        int value = 40 + 10 * round, got = 0;
+        void *args[] = {&word, &value};
+
+        expect(cuLaunchKernel(round == 0 ? function : (CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0,
+                              0, args, NULL) == CUDA_SUCCESS &&
+                   cudaStreamSynchronize(0) == cudaSuccess,
+               "its kernel");
+        nvshmem_barrier_all();
+        expect(cudaMemcpy(&got, word, sizeof(got), cudaMemcpyDeviceToHost) == cudaSuccess &&
+                   got == value + (me + n - 1) % n,
+               "what it puts");
+        nvshmem_barrier_all();
+    }
+    expect(nvshmemx_cumodule_finalize(module) == NVSHMEMX_SUCCESS, "cumodule_finalize");
+    expect(nvshmemx_culibrary_finalize(library) == NVSHMEMX_SUCCESS, "culibrary_finalize");
+    expect(nvshmemx_cumodule_init(NULL) != NVSHMEMX_SUCCESS, "no module is refused");
+    expect(cuModuleUnload(module) == CUDA_SUCCESS && cuLibraryUnload(library) == CUDA_SUCCESS,
+           "their end");
+}
+
 /* PEs whose GPU is this PE's. */
 static int count_sharing(void)
 {
@@ -146,7 +249,7 @@ static int blocks_at_once(const void *kernel, int threads)
     return multiprocessors * of_one / count_sharing();
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct room here = {};
     struct room *r;
@@ -166,7 +269,6 @@ int main(void)
     here.values[0] = 70;
     here.values[2] = -72;
     expect(cudaMemcpy(r, &here, sizeof(here), cudaMemcpyHostToDevice) == cudaSuccess, "copy");
-    expect(nvshmemx_cumodule_init(NULL) == NVSHMEMX_SUCCESS, "cumodule_init");
     expect(nvshmemx_collective_launch_query_gridsize((const void *)work, 64, args, 0, &grid) ==
                    NVSHMEMX_SUCCESS &&
                grid > 0 && grid == blocks_at_once((const void *)work, 64),
@@ -184,8 +286,9 @@ int main(void)
     expect(cudaMemcpy(&here, r, sizeof(here), cudaMemcpyDeviceToHost) == cudaSuccess,
            "copy back");
     check(&here, grid);
+    further();
     wait_on_stream(r);
-    expect(nvshmemx_cumodule_finalize(NULL) == NVSHMEMX_SUCCESS, "cumodule_finalize");
+    if (argc > 1) modules(argv[1], &r->from_p);
     nvshmem_free(r);
     nvshmem_finalize();
     return 0;
