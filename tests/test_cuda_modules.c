@@ -146,6 +146,38 @@ START_TEST(files__with_the_heap_on_the_host__are_left_alone)
 }
 END_TEST
 
+/* The memory of a module that the program has loaded. */
+START_TEST(module__given_and_taken__has_the_state_and_none)
+{
+    static const struct ch_device_state none = CH_NO_STATE;
+    struct ch_device_state state, there = none;
+
+    ck_assert_int_eq(chorusx_module_give(&there, sizeof(there)), CHORUS_ERR_STATE);
+    ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    ck_assert_int_eq(chorusx_device_state(&state, sizeof(state)), CHORUS_OK);
+    ck_assert_int_eq(chorusx_module_give(&there, sizeof(there)), CHORUS_OK);
+    ck_assert_mem_eq(&there, &state, sizeof(there));
+    ck_assert_int_eq(chorusx_module_take(&there, sizeof(there) - 8), CHORUS_ERR_ARG);
+    ck_assert_ptr_nonnull(
+        strstr(chorusx_last_error(), "was compiled with a chorus_device.cuh"));
+    ck_assert_mem_eq(&there, &state, sizeof(there));
+    ck_assert_int_eq(chorusx_module_take(&there, sizeof(there)), CHORUS_OK);
+    ck_assert_mem_eq(&there, &none, sizeof(there));
+    chorus_finalize();
+}
+END_TEST
+
+START_TEST(module__with_the_heap_on_the_host__is_refused)
+{
+    struct ch_device_state there;
+
+    (void)setenv("CHORUS_HEAP", "host", 1);
+    ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    ck_assert_int_eq(chorusx_module_give(&there, sizeof(there)), CHORUS_ERR_UNSUPPORTED);
+    chorus_finalize();
+}
+END_TEST
+
 int main(void)
 {
     Suite *suite = suite_create("cuda_modules");
@@ -160,6 +192,8 @@ int main(void)
     tcase_add_test(tcase, file__refused_by_cuda__is_tried_again);
     tcase_add_test(tcase, file__of_another_version__is_named);
     tcase_add_test(tcase, files__with_the_heap_on_the_host__are_left_alone);
+    tcase_add_test(tcase, module__given_and_taken__has_the_state_and_none);
+    tcase_add_test(tcase, module__with_the_heap_on_the_host__is_refused);
     suite_add_tcase(suite, tcase);
     srunner_run_all(runner, CK_NORMAL);
     n_failed = srunner_ntests_failed(runner);

@@ -226,11 +226,12 @@ CHORUS_MUST_CHECK static inline int chorusx_collective_launch(const void *func, 
  * Threads:    one at a time in each file, with this PE's GPU current.
  * Ordering:   as of chorusx_collective_launch.
  * Errors:     as of chorusx_collective_launch; ERR_ARG for more than 31 attributes.
- * Source:     NVSHMEM, nvshmemx_collective_launch_attr.
+ * Source:     NVSHMEM, nvshmemx_collective_launch_attr, whose struct contains config.
  * Since:      0.1
  */
-CHORUS_MUST_CHECK static inline int chorusx_collective_launch_config(
-    const cudaLaunchConfig_t *config, const void *func, void **args)
+CHORUS_MUST_CHECK static inline int
+chorusx_collective_launch_config(const cudaLaunchConfig_t *config, const void *func,
+                                 void **args)
 {
     enum { MOST = 32 };
     cudaLaunchAttribute attrs[MOST];
@@ -466,7 +467,7 @@ CHORUS_BOTH void *chorus_ptr(const void *addr, int pe)
  * Threads:    any threads of any kernel, diverged too.
  * Ordering:   implies no barrier; accesses are those of CUDA's multimem instructions.
  * Errors:     none are found; null if there is no multicast, as without CHORUS_NVLS.
- * Source:     NVSHMEM, nvshmemx_mc_ptr.
+ * Source:     NVSHMEM, nvshmemx_mc_ptr inside kernels.
  * Since:      0.1
  */
 CHORUS_BOTH void *chorusx_mc_ptr(chorus_team_t team, const void *addr)

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvshmem_amo.h: atomics of nvshmem.h that chorus.h does not have: sums of floating numbers, and
- * elements of 16 bits. Each is a loop of compare_swap on the word that contains the element, so it
- * is atomic with all other atomics on that word, on every way to a peer.
+ * nvshmem_amo.h: atomics of nvshmem.h that chorus.h does not have: sums of floating numbers,
+ * and elements of 16 bits. Each is a loop of compare_swap on the word that contains the
+ * element, so it is atomic with all other atomics on that word, on every way to a peer.
  */
 #ifndef NVSHMEM_AMO_H
 #define NVSHMEM_AMO_H
 
-#include "nvshmem.h"
+#include "nvshmem_types.h"
 
 /* clang-format off */
 /* The sum of an element and value replaces it; the element from before is the result. WORD, word:
@@ -37,8 +37,8 @@ NVSHMEM_SUM(float, float, uint32_t, uint32)
 NVSHMEM_SUM(double, double, uint64_t, uint64)
 
 #ifdef CHORUS_HALF
-/* The word of 32 bits that contains an element, where that word has it, and the word with another
- * element there. */
+/* The word of 32 bits that contains an element, where that word has it, and the word with
+ * another element there. */
 NVSHMEM_CALL uint32_t *nvshmem_word_of(const __half *element)
 {
     return (uint32_t *)((uintptr_t)element & ~(uintptr_t)3);

@@ -71,8 +71,8 @@ CHORUS_DEVICE void nvshmemx_flush_block(void)
     __syncthreads();
 }
 
-/* The barrier of four warps of a block, one after the other, which are warps 4i to 4i + 3 of it.
- * Named barrier 1 + i is that of warpgroup i. */
+/* The barrier of four warps of a block, one after the other, which are warps 4i to 4i + 3 of
+ * it. Named barrier 1 + i is that of warpgroup i. */
 enum { NVSHMEM_WARPGROUP_LANES = 128, NVSHMEM_WARPGROUPS_MOST = 8 };
 
 CHORUS_DEVICE void nvshmem_sync_warpgroup(unsigned group)

@@ -6,7 +6,7 @@
 #ifndef NVSHMEM_SETUP_H
 #define NVSHMEM_SETUP_H
 
-#include "nvshmem.h"
+#include "nvshmem_types.h"
 
 /* --- environment ------------------------------------------------------------------------ */
 /* A variable NVSHMEM_name that has a meaning here, and what it does. */

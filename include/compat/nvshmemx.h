@@ -41,8 +41,9 @@ static inline int nvshmemx_buffer_unregister_symmetric(void *object, size_t leng
 }
 /* An object's address is that which Chorus chooses, so no other address can be had: null, and a
  * message, unless none is preferred. */
-static inline void *nvshmemx_buffer_register_symmetric_at_preferred_address(
-    void *buf_ptr, size_t size, void *preferred_addr, int flags)
+static inline void *
+nvshmemx_buffer_register_symmetric_at_preferred_address(void *buf_ptr, size_t size,
+                                                        void *preferred_addr, int flags)
 {
     if (preferred_addr == NULL) return nvshmemx_buffer_register_symmetric(buf_ptr, size, flags);
     chorusx_raise_in(
@@ -52,16 +53,25 @@ static inline void *nvshmemx_buffer_register_symmetric_at_preferred_address(
     return NULL;
 }
 
-/* Regions are hints that calls may be sent together. Calls are not sent together here, so a region
- * is never active. */
+/* Regions are hints that calls may be sent together. Calls are not sent together here, so a
+ * region is never active. */
 #define NVSHMEMX_REGION_ATTRS_RESERVED_BYTES 60
 typedef uint64_t nvshmemx_region_handle_t;
-typedef enum { NVSHMEMX_REGION_HINT_NONE = 0, NVSHMEMX_REGION_HINT_BATCH_RMA = 1 } nvshmemx_region_hint_t;
+typedef enum {
+    NVSHMEMX_REGION_HINT_NONE = 0,
+    NVSHMEMX_REGION_HINT_BATCH_RMA = 1
+} nvshmemx_region_hint_t;
 typedef struct nvshmemx_region_attrs {
     uint32_t hints;
     char reserved[NVSHMEMX_REGION_ATTRS_RESERVED_BYTES];
 } nvshmemx_region_attrs_t;
-#define NVSHMEMX_REGION_ATTRS_INITIALIZER {NVSHMEMX_REGION_HINT_NONE, {0}}
+#define NVSHMEMX_REGION_ATTRS_INITIALIZER \
+    {                                     \
+        NVSHMEMX_REGION_HINT_NONE,        \
+        {                                 \
+            0                             \
+        }                                 \
+    }
 NVSHMEM_CALL int nvshmemx_region_start(nvshmemx_region_handle_t *handle,
                                        const nvshmemx_region_attrs_t *attrs)
 {
@@ -296,5 +306,8 @@ static inline void nvshmemx_sync_all_on_stream(cudaStream_t stream)
 }
 
 #include "nvshmemx_kernels.h"
+#ifdef __CUDACC__
+#include "nvshmem_device.cuh"
+#endif
 
 #endif /* NVSHMEMX_H */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvshmemx_kernels.h: host calls about kernels, for nvshmemx.h: modules that the program loads by
- * the driver's API, handles of queue pairs, and in files of CUDA launches.
+ * nvshmemx_kernels.h: host calls about kernels, for nvshmemx.h: modules that the program loads
+ * by the driver's API, handles of queue pairs, and in files of CUDA launches.
  */
 #ifndef NVSHMEMX_KERNELS_H
 #define NVSHMEMX_KERNELS_H
 
-#include "nvshmemx.h"
+#include "nvshmemx_init.h"
 
 /* --- queue pairs ------------------------------------------------------------------------ */
 /* All handles are the same one: each PE has one way to a peer. */
@@ -49,12 +49,25 @@ static inline int nvshmemx_set_state(CUresult result, CUdeviceptr state, size_t 
                     : chorusx_module_take((void *)(uintptr_t)state, bytes);
 }
 
+/* A function of the driver, with which programs of CUDA's runtime are not linked; null: there
+ * is no driver. */
+static inline void *nvshmemx_driver_function(const char *name)
+{
+    void *const driver = dlopen("libcuda.so.1", RTLD_NOW);
+
+    return driver != NULL ? dlsym(driver, name) : NULL;
+}
+
 static inline int nvshmemx_set_module_state(CUmodule module, int is_given)
 {
+    CUresult (*find)(CUdeviceptr *, size_t *, CUmodule, const char *);
     CUdeviceptr state = 0;
     size_t bytes = 0;
-    const CUresult result = cuModuleGetGlobal(&state, &bytes, module, "ch_state");
+    CUresult result;
 
+    *(void **)(void *)&find = nvshmemx_driver_function("cuModuleGetGlobal_v2");
+    if (find == NULL) return NVSHMEMX_ERROR_NOT_SUPPORTED;
+    result = find(&state, &bytes, module, "ch_state");
     return nvshmemx_set_state(result, state, bytes, is_given);
 }
 
@@ -71,10 +84,14 @@ static inline int nvshmemx_cumodule_finalize(CUmodule module)
 #if CUDA_VERSION >= 12000
 static inline int nvshmemx_set_library_state(CUlibrary library, int is_given)
 {
+    CUresult (*find)(CUdeviceptr *, size_t *, CUlibrary, const char *);
     CUdeviceptr state = 0;
     size_t bytes = 0;
-    const CUresult result = cuLibraryGetGlobal(&state, &bytes, library, "ch_state");
+    CUresult result;
 
+    *(void **)(void *)&find = nvshmemx_driver_function("cuLibraryGetGlobal");
+    if (find == NULL) return NVSHMEMX_ERROR_NOT_SUPPORTED;
+    result = find(&state, &bytes, library, "ch_state");
     return nvshmemx_set_state(result, state, bytes, is_given);
 }
 
@@ -132,7 +149,6 @@ static inline int nvshmemx_collective_launch_query_gridsize(const void *func, di
     return NVSHMEMX_SUCCESS;
 }
 
-#include "nvshmem_device.cuh"
 #endif /* __CUDACC__ */
 
 #endif /* NVSHMEMX_KERNELS_H */

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvshmemx_qp.cuh: calls inside kernels that name a queue pair, of nvshmem_device.cuh: each is the
- * call without one. A PE has one way to a peer, so quiet and fence are those of all peers.
+ * nvshmemx_qp.cuh: calls inside kernels that name a queue pair, of nvshmem_device.cuh: each is
+ * the call without one. A PE has one way to a peer, so quiet and fence are those of all peers.
  */
 #ifndef NVSHMEMX_QP_CUH
 #define NVSHMEMX_QP_CUH
 
-#include "nvshmem.h"
+#include "nvshmemx_kernels.h"
 
 /* clang-format off */
 /* A call of chorus_device.cuh, by (prefix) and scope; the handle is its last argument. */
@@ -60,29 +60,29 @@ CHORUS_DEVICE void nvshmemx_qp_signal_op(uint64_t *sig_addr, uint64_t signal, in
 }
 
 /* Of all peers and handles. One thread of a warp or a block makes the call for all. */
-#define NVSHMEMX_QP_ORDER(name)                                                               \
-    CHORUS_DEVICE void nvshmemx_qp_##name(int pe, nvshmemx_qp_handle_t *qp_handle,            \
-                                          int num_qps)                                        \
-    {                                                                                         \
-        (void)pe;                                                                             \
-        (void)qp_handle;                                                                      \
-        (void)num_qps;                                                                        \
-        chorus_##name();                                                                      \
-    }                                                                                         \
-    CHORUS_DEVICE void nvshmemx_qp_##name##_warp(int pe, nvshmemx_qp_handle_t *qp_handle,     \
-                                                 int num_qps)                                 \
-    {                                                                                         \
-        __syncwarp();                                                                         \
-        if (ch_thread_in_block() % CH_WARP_LANES == 0)                                        \
-            nvshmemx_qp_##name(pe, qp_handle, num_qps);                                       \
-        __syncwarp();                                                                         \
-    }                                                                                         \
-    CHORUS_DEVICE void nvshmemx_qp_##name##_block(int pe, nvshmemx_qp_handle_t *qp_handle,    \
-                                                  int num_qps)                                \
-    {                                                                                         \
-        __syncthreads();                                                                      \
-        if (ch_thread_in_block() == 0) nvshmemx_qp_##name(pe, qp_handle, num_qps);            \
-        __syncthreads();                                                                      \
+#define NVSHMEMX_QP_ORDER(name)                                                            \
+    CHORUS_DEVICE void nvshmemx_qp_##name(int pe, nvshmemx_qp_handle_t *qp_handle,         \
+                                          int num_qps)                                     \
+    {                                                                                      \
+        (void)pe;                                                                          \
+        (void)qp_handle;                                                                   \
+        (void)num_qps;                                                                     \
+        chorus_##name();                                                                   \
+    }                                                                                      \
+    CHORUS_DEVICE void nvshmemx_qp_##name##_warp(int pe, nvshmemx_qp_handle_t *qp_handle,  \
+                                                 int num_qps)                              \
+    {                                                                                      \
+        __syncwarp();                                                                      \
+        if (ch_thread_in_block() % CH_WARP_LANES == 0)                                     \
+            nvshmemx_qp_##name(pe, qp_handle, num_qps);                                    \
+        __syncwarp();                                                                      \
+    }                                                                                      \
+    CHORUS_DEVICE void nvshmemx_qp_##name##_block(int pe, nvshmemx_qp_handle_t *qp_handle, \
+                                                  int num_qps)                             \
+    {                                                                                      \
+        __syncthreads();                                                                   \
+        if (ch_thread_in_block() == 0) nvshmemx_qp_##name(pe, qp_handle, num_qps);         \
+        __syncthreads();                                                                   \
     }
 NVSHMEMX_QP_ORDER(quiet)
 NVSHMEMX_QP_ORDER(fence)

@@ -3,19 +3,20 @@
  * nvshmemx_team.h: teams whose PEs know a number, the unique id, and not each other, for
  * nvshmemx.h.
  *
- * An id names the PE that made it, its owner, and a slot of the owner's board. Each member stores
- * its number in the slot, and counts itself there. The last one finds all numbers, sends them
- * to all members, and leaves the slot as it was. Then the members know each other, and create
- * the team.
+ * An id names the PE that made it, its owner, and a slot of the owner's board. Each member
+ * stores its number in the slot, and counts itself there. The last one finds all numbers, sends
+ * them to all members, and leaves the slot as it was. Then the members know each other, and
+ * create the team.
  *
  * A board consists of words: NVSHMEM_SLOTS slots, each with a count, a mark that the id is in
- * use, and a number + 1 for each member; behind them the message for this PE, which has a number
+ * use, and a number + 1 for each member; behind them the message for this PE, which has a
+ * number
  * + 1 for each member, and a signal.
  */
 #ifndef NVSHMEMX_TEAM_H
 #define NVSHMEMX_TEAM_H
 
-#include "nvshmem.h"
+#include "nvshmemx_init.h"
 
 enum { NVSHMEM_SLOT_COUNT, NVSHMEM_SLOT_IN_USE, NVSHMEM_SLOT_MEMBERS };
 

@@ -113,7 +113,8 @@ int chorusx_device_state(void *state_out, size_t bytes)
     return ch_handle_status(__func__, device_state(__func__, state_out, bytes));
 }
 
-/* Store the state that kernels need, or that of kernels without one, at an address of the GPU. */
+/* Store the state that kernels need, or that of kernels without one, at an address of the GPU.
+ */
 static chorus_status store_state(const char *function, void *there, size_t bytes, bool is_given)
 {
     static const struct ch_device_state none = CH_NO_STATE;
@@ -122,9 +123,9 @@ static chorus_status store_state(const char *function, void *there, size_t bytes
 
     CH_TRY(device_state(function, &state, bytes));
     CH_TRY(ch_context_require(function, &context));
-    return ch_error_prefix_if_failed(function,
-                                     ch_device_copy(ch_heap_device(context->heap), there,
-                                                    is_given ? &state : &none, bytes));
+    return ch_error_prefix_if_failed(
+        function,
+        ch_device_copy(ch_heap_device(context->heap), there, is_given ? &state : &none, bytes));
 }
 
 int chorusx_module_give(void *state, size_t bytes)

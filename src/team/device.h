@@ -59,9 +59,9 @@ struct ch_device_team {
                          are not near, the team is large, or calls are compared */
     const struct ch_peer *peers; /* [n], behind this */
     const uint32_t *worlds;      /* [n], behind them: numbers in the job */
-    size_t short_bytes; /* collectives of up to these, of each message, go in packets; 0: none,
-                           as PEs are neither near nor beside, or calls are compared */
-    struct ch_dup *dup; /* duplicate 0's, which calls inside kernels use */
+    size_t short_bytes;  /* collectives of up to these, of each message, go in packets; 0: none,
+                            as PEs are neither near nor beside, or calls are compared */
+    struct ch_dup *dup;  /* duplicate 0's, which calls inside kernels use */
     ptrdiff_t multicast; /* as of struct ch_team: from an address of this PE to that of all */
     struct ch_sync_layout layout; /* the same for longer messages of packets */
     char *check; /* what peers call, if calls are compared: [CH_DEVICE_CHECK_BYTES(n)] */

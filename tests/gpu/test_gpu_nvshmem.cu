@@ -5,6 +5,7 @@
  */
 #include <nvshmem.h>
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -175,6 +176,9 @@ static void further(void)
     nvshmem_free(m);
 }
 
+/* A function of the driver, whose library does not exist where there is no GPU. */
+#define DRIVER(name) ((decltype(&name))dlsym(dlopen("libcuda.so.1", RTLD_NOW), #name))
+
 /* The kernel of a file that the program loads as a module and as a library. */
 static void modules(const char *path, int *word)
 {
@@ -184,12 +188,12 @@ static void modules(const char *path, int *word)
     CUkernel kernel;
     CUfunction function;
 
-    expect(cuModuleLoad(&module, path) == CUDA_SUCCESS &&
-               cuModuleGetFunction(&function, module, "pass_on") == CUDA_SUCCESS,
+    expect(DRIVER(cuModuleLoad)(&module, path) == CUDA_SUCCESS &&
+               DRIVER(cuModuleGetFunction)(&function, module, "pass_on") == CUDA_SUCCESS,
            "a module");
-    expect(cuLibraryLoadFromFile(&library, path, NULL, NULL, 0, NULL, NULL, 0) ==
+    expect(DRIVER(cuLibraryLoadFromFile)(&library, path, NULL, NULL, 0, NULL, NULL, 0) ==
                    CUDA_SUCCESS &&
-               cuLibraryGetKernel(&kernel, library, "pass_on") == CUDA_SUCCESS,
+               DRIVER(cuLibraryGetKernel)(&kernel, library, "pass_on") == CUDA_SUCCESS,
            "a library");
     expect(nvshmemx_cumodule_init(module) == NVSHMEMX_SUCCESS, "cumodule_init");
     expect(nvshmemx_culibrary_init(library) == NVSHMEMX_SUCCESS, "culibrary_init");
@@ -197,8 +201,8 @@ static void modules(const char *path, int *word)
         int value = 40 + 10 * round, got = 0;
         void *args[] = {&word, &value};
 
-        expect(cuLaunchKernel(round == 0 ? function : (CUfunction)kernel, 1, 1, 1, 1, 1, 1, 0,
-                              0, args, NULL) == CUDA_SUCCESS &&
+        expect(DRIVER(cuLaunchKernel)(round == 0 ? function : (CUfunction)kernel, 1, 1, 1, 1, 1,
+                                      1, 0, 0, args, NULL) == CUDA_SUCCESS &&
                    cudaStreamSynchronize(0) == cudaSuccess,
                "its kernel");
         nvshmem_barrier_all();
@@ -210,7 +214,8 @@ static void modules(const char *path, int *word)
     expect(nvshmemx_cumodule_finalize(module) == NVSHMEMX_SUCCESS, "cumodule_finalize");
     expect(nvshmemx_culibrary_finalize(library) == NVSHMEMX_SUCCESS, "culibrary_finalize");
     expect(nvshmemx_cumodule_init(NULL) != NVSHMEMX_SUCCESS, "no module is refused");
-    expect(cuModuleUnload(module) == CUDA_SUCCESS && cuLibraryUnload(library) == CUDA_SUCCESS,
+    expect(DRIVER(cuModuleUnload)(module) == CUDA_SUCCESS &&
+               DRIVER(cuLibraryUnload)(library) == CUDA_SUCCESS,
            "their end");
 }
 

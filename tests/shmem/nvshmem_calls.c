@@ -436,8 +436,8 @@ static void fixed(void)
     EXPECT(active == 0 && nvshmemx_region_stop(region) == NVSHMEMX_SUCCESS);
     EXPECT(nvshmemx_region_start(NULL, &attrs) == NVSHMEMX_ERROR_INVALID_VALUE);
     EXPECT(strcmp(nvshmemx_status_string(NVSHMEMX_SUCCESS), "success") == 0);
-    EXPECT(nvshmemx_buffer_register_symmetric_at_preferred_address(
-               dest_room + 1, 1 << 16, NULL, 0) == NULL);
+    EXPECT(nvshmemx_buffer_register_symmetric_at_preferred_address(dest_room + 1, 1 << 16, NULL,
+                                                                   0) == NULL);
     EXPECT(strstr(chorusx_last_error(), "expected whole pages of") != NULL);
 }
 

@@ -32,4 +32,4 @@ expect({"NVSHMEM_BOOTSTRAP": "MPI", "CHORUS_LOG": "error"}, 0, "not used by Chor
 expect({"NVSHMEM_VERSION": "1"}, 1, "Chorus, the API of NVSHMEM 3.8.0\n")
 expect({"NVSHMEM_VERSION": "0"}, 0, "the API of NVSHMEM")
 expect({"NVSHMEM_INFO": "1"}, 1, "NVSHMEM_SYMMETRIC_SIZE: largest heap of a PE in bytes, such as 1G; CHORUS_HEAP_MAX\n")
-expect({"NVSHMEM_DEBUG": "INFO"}, 1, " info: objects are in host memory: ")
+expect({"NVSHMEM_DEBUG": "INFO"}, 1, " PE 0 info: Chorus ")
