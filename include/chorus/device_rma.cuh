@@ -443,7 +443,7 @@ CHORUS_DEFINE_SIZED(mem, 1)
  * Source:     NVSHMEM, nvshmemx_signal_op; as that of hosts.
  * Since:      0.1
  */
-CHORUS_DEVICE void chorusx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
+CHORUS_BOTH void chorusx_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
 {
     ch_signal_op(sig_addr, signal, sig_op, pe);
 }
