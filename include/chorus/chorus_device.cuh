@@ -59,8 +59,13 @@
 #define CHORUS_DEVICE static __device__ __forceinline__
 #define CHORUS_BOTH extern "C" __host__ __device__ __forceinline__
 
+/* Each file has a state of its own, but for modules that programs link into theirs. */
+#ifndef CH_STATE_SCOPE
+#define CH_STATE_SCOPE static
+#endif
+
 /* --- state ------------------------------------------------------------------------------ */
-static __constant__ struct ch_device_state ch_state = CH_NO_STATE;
+CH_STATE_SCOPE __constant__ struct ch_device_state ch_state = CH_NO_STATE;
 static struct ch_device_state ch_state_given = CH_NO_STATE; /* to them, as the host knows it */
 
 /* One thread's call finds no state: the kernel ends, and says why. */
