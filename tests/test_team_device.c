@@ -63,35 +63,23 @@ static const struct ch_device_team *find(const struct side *s, ch_team_handle ha
     return state.teams[(uint32_t)handle & state.slot_mask];
 }
 
-/* Where the memory that a team's kernels use ends: with the slots for packets, or what peers
- * call, behind them. */
-static const char *end_of_record(const struct ch_device_team *record,
-                                 const struct ch_team *team)
-{
-    const struct ch_sync_layout *layout = &record->layout;
-    const char *const slots = (const char *)team->sync + layout->slot_offset[CH_CELL_ll] +
-                              (size_t)2 * team->n * layout->slot_bytes[CH_CELL_ll];
-
-    EXPECT((record->check != NULL) == (team->check != NULL));
-    if (record->check == NULL) return slots;
-    EXPECT(record->check >= slots && (uintptr_t)record->check % sizeof(struct ch_packet) == 0);
-    return record->check + CH_DEVICE_CHECK_BYTES(team->n);
-}
-
 /* That of duplicate 0, but for places of packets: behind the record, in the team's memory. */
-static void check_layout(const struct ch_device_team *record, const struct ch_team *team)
+static void check_layout(const struct ch_sync_layout *found, const struct ch_team *team,
+                         const char *record)
 {
-    const struct ch_sync_layout *found = &record->layout;
     const size_t chunk = found->chunk_bytes[CH_CELL_ll], n = team->n,
-                 at = found->slot_offset[CH_CELL_ll];
+                 at = found->slot_offset[CH_CELL_ll],
+                 end = ch_device_check_offset(found, team->n) +
+                       (team->check != NULL ? CH_DEVICE_CHECK_BYTES(n) : 0);
     struct ch_sync_layout other = *found;
 
     EXPECT(chunk >= team->layout.chunk_bytes[CH_CELL_ll] && chunk % 16 == 0);
     EXPECT(found->slot_bytes[CH_CELL_ll] >=
            ch_cells(CH_CELL_ll, chunk) * sizeof(struct ch_packet));
     EXPECT(at % sizeof(struct ch_line) == 0);
-    EXPECT((const char *)team->sync + at >= (const char *)record + CH_DEVICE_TEAM_BYTES(n));
-    EXPECT(end_of_record(record, team) <= (const char *)record + ch_device_area_bytes(team));
+    EXPECT((const char *)team->sync + at >= record + CH_DEVICE_TEAM_BYTES(n));
+    EXPECT(end <= team->n_dups * (team->layout.dup_bytes + CH_DEVICE_DUP_BYTES(n)) +
+                      ch_device_area_bytes(team));
     other.chunk_bytes[CH_CELL_ll] = team->layout.chunk_bytes[CH_CELL_ll];
     other.slot_bytes[CH_CELL_ll] = team->layout.slot_bytes[CH_CELL_ll];
     other.slot_offset[CH_CELL_ll] = team->layout.slot_offset[CH_CELL_ll];
@@ -111,7 +99,7 @@ static void check_record(const struct side *s, ch_team_handle handle)
     EXPECT(record->me == team->me && record->n == team->n && record->handle == handle);
     EXPECT(record->id == team->id);
     EXPECT(record->is_checked == (team->check != NULL));
-    check_layout(record, team);
+    check_layout(&record->layout, team, (const char *)record);
     EXPECT(memcmp(record->peers, team->peers, team->n * sizeof(struct ch_peer)) == 0);
     for (uint32_t pe = 0; pe < team->n; pe++)
         EXPECT(record->worlds[pe] == team->members[pe].world);
@@ -124,13 +112,15 @@ static void check_record(const struct side *s, ch_team_handle handle)
            (const char *)record->dup + team->n_dups * CH_DEVICE_DUP_BYTES(team->n));
 }
 
+/* Where the memory that a team's kernels use ends. */
 static const char *end_of(const struct side *s, ch_team_handle handle)
 {
     const struct ch_device_team *record = find(s, handle);
     struct ch_team *team = NULL;
 
     EXPECT(ch_team_get(s->teams, handle, &team) == CHORUS_OK);
-    return end_of_record(record, team);
+    return (const char *)team->sync + ch_device_check_offset(&record->layout, team->n) +
+           (team->check != NULL ? CH_DEVICE_CHECK_BYTES(team->n) : 0);
 }
 
 static void check_apart(const struct side *s, ch_team_handle one, ch_team_handle other)
@@ -185,7 +175,7 @@ START_TEST(state__any__has_no_padding)
                         sizeof(t->is_checked) + sizeof(t->id) + sizeof(t->remotes) +
                         sizeof(t->levels) + sizeof(t->is_beside) + sizeof(t->is_away) +
                         sizeof(t->short_bytes) + sizeof(t->peers) + sizeof(t->worlds) +
-                        sizeof(t->dup) + sizeof(t->multicast) + layout + sizeof(t->check);
+                        sizeof(t->dup) + sizeof(t->multicast) + layout;
     const struct ch_ring *r = NULL;
     const size_t ring = sizeof(r->slots) + sizeof(r->freed) + sizeof(r->shared) +
                         sizeof(r->capacity_log2) + sizeof(r->words_log2) + sizeof(r->words) +

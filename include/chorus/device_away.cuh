@@ -194,31 +194,6 @@ CH_FN chorus_status ch_call_away(const struct ch_device_team *team, void *dest,
     return ch_status_of_part(st, g);
 }
 
-/* --- comparison (CHORUS_CHECK) ------------------------------------------------------------ */
-CH_PART chorus_status ch_collect_made(const struct ch_device_team *team, uint64_t word,
-                                      uint64_t count, uint64_t lanes)
-{
-    struct ch_made *const made = (struct ch_made *)team->check;
-    const struct ch_lanes g = {(uint32_t)lanes, (uint32_t)(lanes >> 32), CH_LANES_PART};
-    struct ch_coll c =
-        ch_coll_away(team, team->check, (const char *)&made[team->me], 2, sizeof(uint64_t));
-    uint32_t late_pe = team->me;
-    chorus_status st;
-
-    if (g.lane == 0) {
-        made[team->me].word = word;
-        made[team->me].count = count;
-    }
-    c.late_peer = &late_pe;
-    ch_lanes_sync(g);
-    ch_publish();
-    st = ch_exchange_away(&c, 0, c.src, 0, c.stride, g);
-    st = ch_lanes_agree(ch_status_away(st), g);
-    if (st != CHORUS_OK && late_pe != team->me) ch_report_late(team->id, st, late_pe);
-    ch_lanes_sync(g); /* all that was exchanged is there for all lanes */
-    return st;
-}
-
 /* --- barriers --------------------------------------------------------------------------- */
 
 /* The barrier of one lane, for all that have taken the team with this number, after their
@@ -230,14 +205,14 @@ CH_PART chorus_status ch_barrier_away(const struct ch_device_team *team, uint64_
     uint64_t numbers[CH_CELL_COUNT] = {0};
     uint32_t late_pe = team->me;
     int is_known = 1;
-    chorus_status st = ch_state.has_far != 0 ? ch_quiet_away() : CHORUS_OK;
+    chorus_status st;
 
     numbers[CH_CELL_ll] = number;
     c.exchanges = numbers;
     c.is_known = &is_known;
     c.late_peer = &late_pe;
-    if (st == CHORUS_OK)
-        st = c.levels != 0 ? ch_barrier_hierarchical(&c, g) : ch_barrier_push(&c, g);
+    if (ch_state.has_far != 0) ch_quiet_away();
+    st = c.levels != 0 ? ch_barrier_hierarchical(&c, g) : ch_barrier_push(&c, g);
     return ch_end_away(team, numbers[CH_CELL_ll], ch_lanes_agree(ch_status_away(st), g),
                        late_pe, g);
 }

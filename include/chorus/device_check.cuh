@@ -6,8 +6,7 @@
  * that say what it calls, waits for theirs, and compares. All PEs of the team are thus in the
  * call before any of them moves data, and all of them find a difference. There are two sets of
  * packets, used in turn: a PE sends those of call i + 1 after it has received all of call i,
- * whose senders had read those of call i - 1. PEs that are not all near, or are many, exchange
- * by an fcollect what they call.
+ * whose senders had read those of call i - 1.
  *
  * Before that the call acquires a word of the team, which calls on streams acquire, too, and
  * releases it when it ends, so that calls of one team at the same time are found.
@@ -86,14 +85,13 @@ CH_FN void ch_check_release(const struct ch_device_team *team, struct ch_lanes g
     ch_bits_store((unsigned long long *)&team->dup->running, (unsigned long long)CH_RUNS_NOT);
 }
 
-/* The two packets that `writer` has for `owner`, which is near, in the owner's memory. */
-CH_FN struct ch_packet *ch_check_packets(const struct ch_device_team *team,
-                                         const struct ch_peer *peers, uint32_t owner,
+/* The two packets that `writer` has for `owner`, in the owner's memory. */
+CH_FN struct ch_packet *ch_check_packets(const struct ch_device_team *team, const char *sync,
                                          uint32_t writer, uint64_t number)
 {
     const uint64_t set = (number & 1) * team->n + writer;
 
-    return (struct ch_packet *)(team->check + (peers[owner].sync - peers[team->me].sync)) +
+    return (struct ch_packet *)(sync + ch_device_check_offset(&team->layout, team->n)) +
            2 * set;
 }
 
@@ -128,63 +126,21 @@ CH_FN void ch_report_difference(const struct ch_device_team *team, uint32_t pe, 
     *(volatile int *)&fault->status = CHORUS_ERR_ARG;
 }
 
-/* Compare with what a peer calls. */
-CH_FN chorus_status ch_check_made(const struct ch_device_team *team, uint32_t pe,
-                                  uint64_t number, struct ch_made mine, struct ch_made theirs)
-{
-    if (theirs.word == mine.word && theirs.count == mine.count) return CHORUS_OK;
-    ch_report_difference(team, pe, number, mine, theirs);
-    return CHORUS_ERR_ARG;
-}
-
-/* One lane: compare with a near peer. */
-CH_FN chorus_status ch_check_peer(const struct ch_device_team *team,
-                                  const struct ch_peer *peers, uint32_t pe, uint64_t number,
-                                  struct ch_made mine)
+/* One lane: compare with a peer. */
+CH_FN chorus_status ch_check_peer(const struct ch_device_team *team, const char *sync,
+                                  uint32_t pe, uint64_t number, struct ch_made mine)
 {
     struct ch_made theirs;
     const chorus_status st =
-        ch_check_take(ch_check_packets(team, peers, team->me, pe, number), number, &theirs);
+        ch_check_take(ch_check_packets(team, sync, pe, number), number, &theirs);
 
-    if (st == CHORUS_OK) return ch_check_made(team, pe, number, mine, theirs);
-    ch_report_late(team->id, st, pe);
-    return st;
-}
-
-/* Each lane: send packets to near peers, and compare with theirs. */
-CH_FN chorus_status ch_check_near(const struct ch_device_team *team,
-                                  const struct ch_peer *peers, uint64_t number,
-                                  struct ch_made mine, struct ch_lanes g)
-{
-    chorus_status st = CHORUS_OK;
-
-    for (uint32_t pe = g.lane; pe < team->n; pe += g.width) {
-        struct ch_packet *there = ch_check_packets(team, peers, pe, team->me, number);
-
-        ch_packet_store(&there[0], mine.word, number);
-        ch_packet_store(&there[1], mine.count, number);
+    if (st != CHORUS_OK) {
+        ch_report_late(team->id, st, pe);
+        return st;
     }
-    for (uint32_t pe = g.lane; pe < team->n && st == CHORUS_OK; pe += g.width)
-        st = ch_check_peer(team, peers, pe, number, mine);
-    return st;
-}
-
-/* As a function called by its address: all PEs of a team exchange what they call, by a
- * collective (device_away.cuh). */
-CH_PART chorus_status ch_collect_made(const struct ch_device_team *team, uint64_t word,
-                                      uint64_t count, uint64_t lanes);
-
-/* Each lane: the same on a team whose PEs are not all near, or that is large. */
-CH_FN chorus_status ch_check_away(const struct ch_device_team *team, uint64_t number,
-                                  struct ch_made mine, struct ch_lanes g)
-{
-    const struct ch_made *const made = (const struct ch_made *)team->check;
-    chorus_status st = ch_by_address(ch_collect_made)(team, mine.word, mine.count,
-                                                      (uint64_t)g.width << 32 | g.lane);
-
-    for (uint32_t pe = g.lane; pe < team->n && st == CHORUS_OK; pe += g.width)
-        st = ch_check_made(team, pe, number, mine, made[pe]);
-    return st;
+    if (theirs.word == mine.word && theirs.count == mine.count) return CHORUS_OK;
+    ch_report_difference(team, pe, number, mine, theirs);
+    return CHORUS_ERR_ARG;
 }
 
 /* All lanes. After a failure the team is unusable. */
@@ -193,12 +149,18 @@ CH_PART chorus_status ch_check_all(const struct ch_device_team *team,
                                    struct ch_lanes g)
 {
     const uint64_t number = ch_check_begin(team, g);
-    chorus_status st;
+    chorus_status st = CHORUS_OK;
 
     if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
     if (number == 0) return CHORUS_OK;
-    st = team->remotes != 0 ? ch_check_away(team, number, mine, g)
-                            : ch_check_near(team, peers, number, mine, g);
+    for (uint32_t pe = g.lane; pe < team->n; pe += g.width) {
+        struct ch_packet *there = ch_check_packets(team, peers[pe].sync, team->me, number);
+
+        ch_packet_store(&there[0], mine.word, number);
+        ch_packet_store(&there[1], mine.count, number);
+    }
+    for (uint32_t pe = g.lane; pe < team->n && st == CHORUS_OK; pe += g.width)
+        st = ch_check_peer(team, peers[team->me].sync, pe, number, mine);
     if (!ch_lanes_any(g, st != CHORUS_OK)) {
         if (g.lane == 0) team->dup->checked = number;
         return CHORUS_OK;

@@ -114,17 +114,15 @@ CH_PART uint64_t ch_change_away(void *dest, uint64_t value, uint64_t compare, ui
 }
 
 /* Wait for the requests of this thread. */
-CH_PART chorus_status ch_quiet_away(void)
+CH_PART void ch_quiet_away(void)
 {
-    const chorus_status st = ch_far_quiet(ch_far_if_state());
-
-    ch_report_far(st, (int)ch_state.world.me, ch_lanes_of_thread());
-    return st;
+    ch_report_far(ch_far_quiet(ch_far_if_state()), (int)ch_state.world.me,
+                  ch_lanes_of_thread());
 }
 
 CH_FN void ch_quiet_far(void)
 {
-    (void)ch_quiet_away();
+    ch_quiet_away();
 }
 
 #endif /* CHORUS_DEVICE_FAR_CUH */

@@ -63,24 +63,16 @@ static size_t slot_bytes(const struct ch_team *team)
            line * line;
 }
 
-/* The offset of the memory for CHORUS_CHECK from the record: behind the slots, in whole lines.
- * With up to a line of padding: the slots begin at a multiple of a line. */
-static size_t check_offset(const struct ch_team *team)
-{
-    const size_t line = sizeof(struct ch_line);
-    const size_t bytes =
-        CH_DEVICE_TEAM_BYTES(team->n) + line + (size_t)2 * team->n * slot_bytes(team);
-
-    return (bytes + line - 1) / line * line;
-}
-
-/* The offset of a large team's lists from its record, behind all else, in whole lines. */
+/* The offset of a large team's lists from its record, behind all else, in whole lines. With up
+ * to a line of padding: the slots begin at a multiple of a line. */
 static size_t lists_offset(const struct ch_team *team)
 {
     const size_t line = sizeof(struct ch_line);
-    const size_t check = team->check_bytes != 0 ? CH_DEVICE_CHECK_BYTES(team->n) : 0;
+    const size_t bytes = CH_DEVICE_TEAM_BYTES(team->n) + line +
+                         (size_t)2 * team->n * slot_bytes(team) +
+                         (team->check_bytes != 0 ? CH_DEVICE_CHECK_BYTES(team->n) : 0);
 
-    return check_offset(team) + (check + line - 1) / line * line;
+    return (bytes + line - 1) / line * line;
 }
 
 size_t ch_device_area_bytes(const struct ch_team *team)
@@ -190,7 +182,7 @@ static struct ch_device_team record_of(const struct ch_team *team, ch_team_handl
                                        char *at)
 {
     const struct ch_sync_layout layout = layout_of(team, at);
-    const bool is_checked = team->check_bytes != 0,
+    const bool is_checked = team->check_bytes != 0 && !team->is_in_pool && team->routes == NULL,
                has_packets =
                    team->routes == NULL || (team->is_beside && !ch_team_is_large(team));
 
@@ -210,7 +202,6 @@ static struct ch_device_team record_of(const struct ch_team *team, ch_team_handl
         .multicast = team->multicast,
         .short_bytes = has_packets && !is_checked ? layout.chunk_bytes[CH_CELL_ll] : 0,
         .layout = layout,
-        .check = is_checked ? at + check_offset(team) : NULL,
     };
 }
 

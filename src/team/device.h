@@ -64,7 +64,6 @@ struct ch_device_team {
     struct ch_dup *dup;  /* duplicate 0's, which calls inside kernels use */
     ptrdiff_t multicast; /* as of struct ch_team: from an address of this PE to that of all */
     struct ch_sync_layout layout; /* the same for longer messages of packets */
-    char *check; /* what peers call, if calls are compared: [CH_DEVICE_CHECK_BYTES(n)] */
 };
 
 /* A PE of a job of more than CH_DEVICE_PES_MAX. */
@@ -98,10 +97,15 @@ struct ch_device_state {
         0, 0, -1, 0, {0}, ~UINT64_C(0), 1, 1, {0}, {0}, {{0}}, 0 \
     }
 
-/* With CHORUS_CHECK, if all PEs are near and the team is not large: two sets of two packets for
- * each PE, which that PE writes, at the same offset in the memory of all. Else an array of a
- * struct ch_made of each PE. */
+/* Behind the slots for packets of calls inside kernels, with CHORUS_CHECK: the calls of peers.
+ * Two sets of two packets for each PE, which that PE writes. */
 #define CH_DEVICE_CHECK_BYTES(n) ((size_t)2 * (n)*2 * sizeof(struct ch_packet))
+
+/* The offset of these packets in the team's sync memory. layout: that of the team's record. */
+CH_FN size_t ch_device_check_offset(const struct ch_sync_layout *layout, uint32_t n)
+{
+    return layout->slot_offset[CH_CELL_ll] + (size_t)2 * n * layout->slot_bytes[CH_CELL_ll];
+}
 
 #define CH_DEVICE_TEAM_BYTES(n) \
     (sizeof(struct ch_device_team) + (n) * (sizeof(struct ch_peer) + sizeof(uint32_t)))

@@ -361,10 +361,10 @@ bool ch_proxy_forget(struct ch_proxy *proxy, const uint64_t *words, uint32_t n)
 
 /*
  * Must requests wait, so that the oldest call ends? It is over only when nothing is under way
- * that its context has posted to its peer, which may never be so while others post. When its age
- * reaches 1, 2, 4, 8 ms and so on, no request is taken for a quarter of that time: what is under
- * way then ends, once the time is long enough for it. In between requests are taken, as the peer
- * may wait for one of them.
+ * that its context has posted to its peer, which may never be so while others post. When its
+ * age reaches 1, 2, 4, 8 ms and so on, no request is taken for a quarter of that time: what is
+ * under way then ends, once the time is long enough for it. In between requests are taken, as
+ * the peer may wait for one of them.
  */
 static bool lets_calls_end(const struct ch_proxy *proxy)
 {
