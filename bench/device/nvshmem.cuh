@@ -43,6 +43,15 @@ static bool library_open(int me, int n)
            nvshmemx_init_attr(NVSHMEMX_INIT_WITH_UNIQUEID, &attributes) == 0;
 }
 
+/* Can all blocks run at once? A PE that shares its GPU has a part of it. */
+static bool library_has_room(const void *kernel, unsigned ctas, unsigned threads)
+{
+    int most = 0;
+
+    return nvshmemx_collective_launch_query_gridsize(kernel, dim3(threads), 0, 0, &most) == 0 &&
+           ctas <= (unsigned)most;
+}
+
 static void library_close(void)
 {
     nvshmem_finalize();

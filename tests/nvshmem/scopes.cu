@@ -24,7 +24,7 @@ __global__ void by_warps(short *dest, const short *source, int before)
     if (threadIdx.x < 32) nvshmemx_barrier_all_warp();
 }
 
-__global__ void by_block(short *dest, const short *source, int next)
+__global__ void __launch_bounds__(1024) by_block(short *dest, const short *source, int next)
 {
     nvshmemx_short_put_nbi_block(dest, source, count, next);
     nvshmemx_barrier_all_block();
@@ -60,6 +60,7 @@ int main(void)
         if (round % 5 == 2) by_block<<<1, 1024>>>(dest, source, next);
         if (round % 5 == 3) by_bytes<<<1, dim3(8, 4, 2)>>>(dest, source, before);
         if (round % 5 == 4) by_words<<<1, 32>>>(dest, source, next);
+        CUDA(cudaGetLastError());
         compare<<<1, 128>>>(dest, count, before, round);
         CUDA(cudaDeviceSynchronize());
         nvshmem_barrier_all();
