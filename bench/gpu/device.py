@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 KEY = ("call", "scope", "bytes", "ctas")
+LIBRARIES = ("chorus", "compat", "nvshmem")
 
 
 def shown(us, name):
@@ -16,9 +17,11 @@ def shown(us, name):
 def main():
     lines = Path(sys.argv[1]).read_text(encoding="ascii").splitlines()
     times, wrong = {}, 0
-    for row in csv.DictReader(line for line in lines if not line.startswith("#")):
-        if row["library"] == "library" or row["time_us"] is None:
-            continue  # the heading of another program's rows, or what a program says that fails
+    # Not what a program says that fails.
+    rows_of = ("library,", *(f"{name}," for name in LIBRARIES))
+    for row in csv.DictReader(line for line in lines if line.startswith(rows_of)):
+        if row["library"] == "library":
+            continue  # the heading of another program's rows
         wrong += row["wrong"] != "0"
         times.setdefault(tuple(row[name] for name in KEY), {})[row["library"]] = row
     print(f"{'call':12} {'scope':6} {'bytes':>9} {'ctas':>4} {'us':>9} {'GBps':>7} {'compat':>9} {'nvshmem':>9} ratio compat")
