@@ -6,6 +6,8 @@
 #ifndef CH_BENCH_DEVICE_COMPAT_CUH
 #define CH_BENCH_DEVICE_COMPAT_CUH
 
+#include "bench/device/own.cuh"
+
 #include <nvshmem.h>
 #include <nvshmemx.h>
 
@@ -14,22 +16,5 @@
 #define CALLX(name) nvshmemx_##name
 #define CONSTANT(name) NVSHMEM_##name
 #define PLAIN_LAUNCH
-
-/* The library of the job is initialised already. */
-static bool library_open(int me, int n)
-{
-    (void)me, (void)n;
-    return true;
-}
-
-static bool library_has_room(const void *kernel, unsigned ctas, unsigned threads)
-{
-    (void)kernel, (void)ctas, (void)threads;
-    return true;
-}
-
-static void library_close(void)
-{
-}
 
 #endif /* CH_BENCH_DEVICE_COMPAT_CUH */

@@ -35,20 +35,6 @@ static inline int nvshmemx_qp_create(int num_qps, nvshmemx_qp_handle_t **out_qp_
 }
 
 /* --- modules that the program loads ------------------------------------------------------- */
-/* Files of the program itself have their state without these calls. `result`: of the driver's
- * search for the variable ch_state in a module or library, which is at `state`. */
-static inline int nvshmemx_set_state(CUresult result, CUdeviceptr state, size_t bytes,
-                                     int is_given)
-{
-    if (result != CUDA_SUCCESS)
-        return chorusx_device_failed(
-            "finding the state of a module's kernels",
-            "no variable ch_state; no kernel of it makes calls, or it was compiled with "
-            "-rdc=true");
-    return is_given ? chorusx_module_give((void *)(uintptr_t)state, bytes)
-                    : chorusx_module_take((void *)(uintptr_t)state, bytes);
-}
-
 /* A function of the driver, with which programs of CUDA's runtime are not linked; null: there
  * is no driver. */
 static inline void *nvshmemx_driver_function(const char *name)
@@ -58,51 +44,44 @@ static inline void *nvshmemx_driver_function(const char *name)
     return driver != NULL ? dlsym(driver, name) : NULL;
 }
 
-static inline int nvshmemx_set_module_state(CUmodule module, int is_given)
+/* Files of the program itself have their state without these calls. `module` is a CUmodule or a
+ * CUlibrary, in which this function of the driver finds the variable ch_state. */
+static inline int nvshmemx_set_state(const char *function, void *module, int is_given)
 {
-    CUresult (*find)(CUdeviceptr *, size_t *, CUmodule, const char *);
+    CUresult (*find)(CUdeviceptr *, size_t *, void *, const char *);
     CUdeviceptr state = 0;
     size_t bytes = 0;
-    CUresult result;
 
-    *(void **)(void *)&find = nvshmemx_driver_function("cuModuleGetGlobal_v2");
+    *(void **)(void *)&find = nvshmemx_driver_function(function);
     if (find == NULL) return NVSHMEMX_ERROR_NOT_SUPPORTED;
-    result = find(&state, &bytes, module, "ch_state");
-    return nvshmemx_set_state(result, state, bytes, is_given);
+    if (find(&state, &bytes, module, "ch_state") != CUDA_SUCCESS)
+        return chorusx_device_failed(
+            "finding the state of a module's kernels",
+            "no variable ch_state; no kernel of it makes calls, or it was compiled with "
+            "-rdc=true");
+    return is_given ? chorusx_module_give((void *)(uintptr_t)state, bytes)
+                    : chorusx_module_take((void *)(uintptr_t)state, bytes);
 }
 
 static inline int nvshmemx_cumodule_init(CUmodule module)
 {
-    return nvshmemx_set_module_state(module, 1);
+    return nvshmemx_set_state("cuModuleGetGlobal_v2", module, 1);
 }
 
 static inline int nvshmemx_cumodule_finalize(CUmodule module)
 {
-    return nvshmemx_set_module_state(module, 0);
+    return nvshmemx_set_state("cuModuleGetGlobal_v2", module, 0);
 }
 
 #if CUDA_VERSION >= 12000
-static inline int nvshmemx_set_library_state(CUlibrary library, int is_given)
-{
-    CUresult (*find)(CUdeviceptr *, size_t *, CUlibrary, const char *);
-    CUdeviceptr state = 0;
-    size_t bytes = 0;
-    CUresult result;
-
-    *(void **)(void *)&find = nvshmemx_driver_function("cuLibraryGetGlobal");
-    if (find == NULL) return NVSHMEMX_ERROR_NOT_SUPPORTED;
-    result = find(&state, &bytes, library, "ch_state");
-    return nvshmemx_set_state(result, state, bytes, is_given);
-}
-
 static inline int nvshmemx_culibrary_init(CUlibrary library)
 {
-    return nvshmemx_set_library_state(library, 1);
+    return nvshmemx_set_state("cuLibraryGetGlobal", library, 1);
 }
 
 static inline int nvshmemx_culibrary_finalize(CUlibrary library)
 {
-    return nvshmemx_set_library_state(library, 0);
+    return nvshmemx_set_state("cuLibraryGetGlobal", library, 0);
 }
 #endif
 #endif /* NVSHMEM_HAS_CUDA */
