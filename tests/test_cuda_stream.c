@@ -31,9 +31,16 @@ static void setup(void)
     ck_assert_msg(chorus_init() == CHORUS_OK, "%s", chorusx_last_error());
 }
 
+/* On a loaded machine a stream whose wait was met may end after the short limit of `hurry`. */
+static void finalize_at_last(void)
+{
+    for (int tries = 0; tries == 0 || (tries < 50 && cuda_fake.events != 0); tries++)
+        chorus_finalize();
+}
+
 static void teardown(void)
 {
-    chorus_finalize();
+    finalize_at_last();
     ck_assert_int_eq(cuda_fake.not_loaded, 0);
     ck_assert_int_eq(cuda_fake.events, 0);
     ck_assert_int_eq(cuda_fake.handles, 0);
