@@ -333,20 +333,38 @@ CH_FN int ch_far_bit(int pe)
     return (int)(ch_state.far >> ((uint32_t)pe % CH_DEVICE_PES_MAX) & 1);
 }
 
-/* Add it to an address of this PE to get that of the same object at a peer. */
+/* Add it to an address of this PE to get that of the same object at a peer whose bit is not
+ * set. */
+CH_FN uintptr_t ch_near_shift_of(int pe)
+{
+    return (uintptr_t)ch_state.peers[(uint32_t)pe % CH_DEVICE_PES_MAX].shift;
+}
+
+/* The same of any peer. */
 CH_FN uintptr_t ch_shift_of(int pe)
 {
     if (ch_far_bit(pe) && ch_state.all != 0) return (uintptr_t)ch_state.all[pe].shift;
-    return (uintptr_t)ch_state.peers[(uint32_t)pe % CH_DEVICE_PES_MAX].shift;
+    return ch_near_shift_of(pe);
+}
+
+template <typename T> CH_FN T *ch_shifted(T *mine, uintptr_t shift)
+{
+    T *const there = (T *)((uintptr_t)mine + shift);
+
+    __builtin_assume(__isGlobal(there)); /* as all symmetric memory is */
+    return there;
 }
 
 /* Where a peer has the symmetric object that this PE has at `mine`. */
 template <typename T> CH_FN T *ch_at_pe(T *mine, int pe)
 {
-    T *const there = (T *)((uintptr_t)mine + ch_shift_of(pe));
+    return ch_shifted(mine, ch_shift_of(pe));
+}
 
-    __builtin_assume(__isGlobal(there)); /* as all symmetric memory is */
-    return there;
+/* The same of a peer whose bit is not set, of which calls of one thread test nothing else. */
+template <typename T> CH_FN T *ch_at_near(T *mine, int pe)
+{
+    return ch_shifted(mine, ch_near_shift_of(pe));
 }
 
 /* Is a peer not near? Its memory is reached by requests to the ring of this PE. */

@@ -72,6 +72,55 @@ template <typename T> CH_FN T ch_from_bits(typename ch_bits_of<sizeof(T)>::type 
 CH_ACCESS_LIST(CH_DEFINE_ACCESS)
 #undef CH_DEFINE_ACCESS
 
+/* Changes in one step, of memory that is global: of a generic address, as CUDA's functions have
+ * it, ptxas tests whether it is shared memory, and waits for the old value in any case. asks: a
+ * constant; the old value is the result, else 0 is, and nothing waits. */
+#define CH_DEFINE_CHANGE(OP, TYPE, FORM, REGISTER)                                       \
+    CH_FN TYPE ch_bits_##OP(TYPE *at, TYPE bits, int asks)                               \
+    {                                                                                    \
+        TYPE old = 0;                                                                    \
+                                                                                         \
+        if (asks)                                                                        \
+            asm volatile("atom.relaxed.sys.global." #OP "." #FORM " %0, [%1], %2;"       \
+                         : "=" REGISTER(old)                                             \
+                         : "l"(at), REGISTER(bits)                                       \
+                         : "memory");                                                    \
+        else                                                                             \
+            asm volatile("red.relaxed.sys.global." #OP "." #FORM " [%0], %1;" ::"l"(at), \
+                         REGISTER(bits)                                                  \
+                         : "memory");                                                    \
+        return old;                                                                      \
+    }
+#define CH_DEFINE_CHANGES(TYPE, BITS, REGISTER)                                 \
+    CH_DEFINE_CHANGE(add, TYPE, u##BITS, REGISTER)                              \
+    CH_DEFINE_CHANGE(and, TYPE, b##BITS, REGISTER)                              \
+    CH_DEFINE_CHANGE(or, TYPE, b##BITS, REGISTER)                               \
+    CH_DEFINE_CHANGE(xor, TYPE, b##BITS, REGISTER)                              \
+    CH_FN TYPE ch_bits_swap(TYPE *at, TYPE bits)                                \
+    {                                                                           \
+        TYPE old;                                                               \
+                                                                                \
+        asm volatile("atom.relaxed.sys.global.exch.b" #BITS " %0, [%1], %2;"    \
+                     : "=" REGISTER(old)                                        \
+                     : "l"(at), REGISTER(bits)                                  \
+                     : "memory");                                               \
+        return old;                                                             \
+    }                                                                           \
+    CH_FN TYPE ch_bits_compare_swap(TYPE *at, TYPE cond, TYPE bits)             \
+    {                                                                           \
+        TYPE old;                                                               \
+                                                                                \
+        asm volatile("atom.relaxed.sys.global.cas.b" #BITS " %0, [%1], %2, %3;" \
+                     : "=" REGISTER(old)                                        \
+                     : "l"(at), REGISTER(cond), REGISTER(bits)                  \
+                     : "memory");                                               \
+        return old;                                                             \
+    }
+CH_DEFINE_CHANGES(unsigned, 32, "r")
+CH_DEFINE_CHANGES(unsigned long long, 64, "l")
+#undef CH_DEFINE_CHANGES
+#undef CH_DEFINE_CHANGE
+
 template <typename T> CH_FN typename ch_bits_of<sizeof(T)>::type *ch_bits_at(T *at)
 {
     return (typename ch_bits_of<sizeof(T)>::type *)at;

@@ -4,9 +4,9 @@
 #define CHORUS_DEVICE_AMO_CUH
 
 /* --- what the calls are made of --------------------------------------------------------- */
-/* At a peer that is not near. asks: the old value is the result, else 0 is. */
+/* At a peer whose bit is set. asks: the old value is the result, else 0 is. */
 template <typename T>
-CH_FN T ch_change_far(T *dest, int pe, enum ch_amo op, T value, T compare, int asks)
+CH_FN T ch_change_slow(T *dest, int pe, enum ch_amo op, T value, T compare, int asks)
 {
     const struct ch_away_change change = {pe, (uint32_t)op, sizeof(T), asks != 0};
     uint64_t packed;
@@ -16,40 +16,46 @@ CH_FN T ch_change_far(T *dest, int pe, enum ch_amo op, T value, T compare, int a
         dest, ch_to_bits(value), ch_to_bits(compare), packed));
 }
 
+template <typename T> CH_FN T ch_amo_swap(T *dest, int pe, T value)
+{
+    if (ch_far_bit(pe)) return ch_change_slow(dest, pe, CH_AMO_SWAP, value, (T)0, 1);
+    return ch_from_bits<T>(ch_bits_swap(ch_bits_at(ch_at_near(dest, pe)), ch_to_bits(value)));
+}
+
 /* asks: a constant. */
-#define CH_DEFINE_AMO(OP, NAME, FUNCTION)                                                    \
-    template <typename T> CH_FN T ch_amo_##OP(T *dest, int pe, T value, int asks)            \
-    {                                                                                        \
-        if (ch_is_far(pe)) return ch_change_far(dest, pe, NAME, value, (T)0, asks);          \
-        return ch_from_bits<T>(FUNCTION(ch_bits_at(ch_at_pe(dest, pe)), ch_to_bits(value))); \
+#define CH_DEFINE_AMO(OP, NAME)                                                       \
+    template <typename T> CH_FN T ch_amo_##OP(T *dest, int pe, T value, int asks)     \
+    {                                                                                 \
+        if (ch_far_bit(pe)) return ch_change_slow(dest, pe, NAME, value, (T)0, asks); \
+        return ch_from_bits<T>(                                                       \
+            ch_bits_##OP(ch_bits_at(ch_at_near(dest, pe)), ch_to_bits(value), asks)); \
     }
-CH_DEFINE_AMO(swap, CH_AMO_SWAP, atomicExch_system)
-CH_DEFINE_AMO(add, CH_AMO_ADD, atomicAdd_system)
-CH_DEFINE_AMO(and, CH_AMO_AND, atomicAnd_system)
-CH_DEFINE_AMO(or, CH_AMO_OR, atomicOr_system)
-CH_DEFINE_AMO(xor, CH_AMO_XOR, atomicXor_system)
+CH_DEFINE_AMO(add, CH_AMO_ADD)
+CH_DEFINE_AMO(and, CH_AMO_AND)
+CH_DEFINE_AMO(or, CH_AMO_OR)
+CH_DEFINE_AMO(xor, CH_AMO_XOR)
 #undef CH_DEFINE_AMO
 
 template <typename T> CH_FN T ch_amo_compare_swap(T *dest, int pe, T cond, T value)
 {
-    if (ch_is_far(pe)) return ch_change_far(dest, pe, CH_AMO_COMPARE_SWAP, value, cond, 1);
-    return ch_from_bits<T>(
-        atomicCAS_system(ch_bits_at(ch_at_pe(dest, pe)), ch_to_bits(cond), ch_to_bits(value)));
+    if (ch_far_bit(pe)) return ch_change_slow(dest, pe, CH_AMO_COMPARE_SWAP, value, cond, 1);
+    return ch_from_bits<T>(ch_bits_compare_swap(ch_bits_at(ch_at_near(dest, pe)),
+                                                ch_to_bits(cond), ch_to_bits(value)));
 }
 
 template <typename T> CH_FN T ch_amo_fetch(const T *source, int pe)
 {
-    if (ch_is_far(pe))
-        return ch_change_far((T *)(uintptr_t)source, pe, CH_AMO_FETCH, (T)0, (T)0, 1);
-    return ch_element_load(ch_at_pe(source, pe));
+    if (ch_far_bit(pe))
+        return ch_change_slow((T *)(uintptr_t)source, pe, CH_AMO_FETCH, (T)0, (T)0, 1);
+    return ch_element_load(ch_at_near(source, pe));
 }
 
 template <typename T> CH_FN void ch_amo_set(T *dest, int pe, T value)
 {
-    if (ch_is_far(pe))
-        (void)ch_change_far(dest, pe, CH_AMO_SET, value, (T)0, 0);
+    if (ch_far_bit(pe))
+        (void)ch_change_slow(dest, pe, CH_AMO_SET, value, (T)0, 0);
     else
-        ch_element_store(ch_at_pe(dest, pe), value);
+        ch_element_store(ch_at_near(dest, pe), value);
 }
 
 /* --- atomics ---------------------------------------------------------------------------- */
@@ -84,7 +90,7 @@ template <typename T> CH_FN void ch_amo_set(T *dest, int pe, T value)
     }                                                                                    \
     CHORUS_BOTH T chorus_##NAME##_atomic_swap(T *dest, T value, int pe)                  \
     {                                                                                    \
-        return ch_amo_swap(dest, pe, value, 1);                                          \
+        return ch_amo_swap(dest, pe, value);                                             \
     }                                                                                    \
     CHORUS_BOTH void chorus_##NAME##_atomic_fetch_nbi(T *fetch, const T *source, int pe) \
     {                                                                                    \
@@ -92,7 +98,7 @@ template <typename T> CH_FN void ch_amo_set(T *dest, int pe, T value)
     }                                                                                    \
     CHORUS_BOTH void chorus_##NAME##_atomic_swap_nbi(T *fetch, T *dest, T value, int pe) \
     {                                                                                    \
-        *fetch = ch_amo_swap(dest, pe, value, 1);                                        \
+        *fetch = ch_amo_swap(dest, pe, value);                                           \
     }
 CHORUS_AMO_EXTENDED_TYPES(CHORUS_DEFINE_AMO_EXTENDED)
 #undef CHORUS_DEFINE_AMO_EXTENDED

@@ -63,9 +63,33 @@ CH_FN void ch_get_far(void *dest, const void *source, size_t bytes, int pe, int 
 }
 
 /* --- of one thread ---------------------------------------------------------------------- */
+/* For peers whose bit is set, also those of large jobs that are near. */
+CH_FN void ch_signal_at(uint64_t *there, uint64_t signal, int adds)
+{
+    unsigned long long *at = (unsigned long long *)there;
+
+    if (adds)
+        (void)ch_bits_add(at, (unsigned long long)signal, 0);
+    else
+        ch_bits_store(at, (unsigned long long)signal);
+}
+
 /* An element's bits. */
 CH_PART void ch_store_away(void *dest, uint64_t bits, uint32_t bytes, int pe)
 {
+    if (!ch_is_far(pe)) {
+        char *const at = ch_at_pe((char *)dest, pe);
+
+        if (bytes == 8)
+            ch_bits_store((unsigned long long *)at, (unsigned long long)bits);
+        else if (bytes == 4)
+            ch_bits_store((unsigned *)at, (unsigned)bits);
+        else if (bytes == 2)
+            ch_bits_store((uint16_t *)at, (uint16_t)bits);
+        else
+            ch_bits_store((uint8_t *)at, (uint8_t)bits);
+        return;
+    }
     ch_report_far(ch_far_put_inline(ch_far_if_state(), ch_there_of(dest, pe), &bits, bytes), pe,
                   ch_lanes_of_thread());
 }
@@ -74,6 +98,14 @@ CH_PART uint64_t ch_load_away(const void *source, uint32_t bytes, int pe)
 {
     uint64_t bits;
 
+    if (!ch_is_far(pe)) {
+        const char *const at = ch_at_pe((const char *)source, pe);
+
+        if (bytes == 8) return ch_bits_load((const unsigned long long *)at);
+        if (bytes == 4) return ch_bits_load((const unsigned *)at);
+        if (bytes == 2) return ch_bits_load((const uint16_t *)at);
+        return ch_bits_load((const uint8_t *)at);
+    }
     ch_report_far(ch_far_load(ch_far_if_state(), ch_there_of(source, pe), bytes, &bits), pe,
                   ch_lanes_of_thread());
     return bits;
@@ -81,8 +113,11 @@ CH_PART uint64_t ch_load_away(const void *source, uint32_t bytes, int pe)
 
 CH_PART void ch_signal_away(uint64_t *sig_addr, uint64_t signal, int adds, int pe)
 {
-    ch_report_far(ch_far_signal(ch_far_if_state(), ch_there_of(sig_addr, pe), signal, adds), pe,
-                  ch_lanes_of_thread());
+    if (ch_is_far(pe))
+        ch_report_far(ch_far_signal(ch_far_if_state(), ch_there_of(sig_addr, pe), signal, adds),
+                      pe, ch_lanes_of_thread());
+    else
+        ch_signal_at(ch_at_pe(sig_addr, pe), signal, adds);
 }
 
 /* What an atomic operation says besides its operands. asks: the old value is the result, else 0
@@ -92,6 +127,20 @@ struct ch_away_change {
     uint32_t op : 16, width : 8, asks : 8;
 };
 
+/* Change a word of this GPU or of one that is near. */
+template <typename T> CH_FN T ch_bits_change(T *at, uint32_t op, T value, T compare)
+{
+    if (op == CH_AMO_SWAP) return ch_bits_swap(at, value);
+    if (op == CH_AMO_COMPARE_SWAP) return ch_bits_compare_swap(at, compare, value);
+    if (op == CH_AMO_ADD) return ch_bits_add(at, value, 1);
+    if (op == CH_AMO_AND) return ch_bits_and(at, value, 1);
+    if (op == CH_AMO_OR) return ch_bits_or(at, value, 1);
+    if (op == CH_AMO_XOR) return ch_bits_xor(at, value, 1);
+    if (op == CH_AMO_FETCH) return ch_bits_load(at);
+    ch_bits_store(at, value);
+    return value;
+}
+
 CH_PART uint64_t ch_change_away(void *dest, uint64_t value, uint64_t compare, uint64_t packed)
 {
     struct ch_away_change change;
@@ -100,6 +149,14 @@ CH_PART uint64_t ch_change_away(void *dest, uint64_t value, uint64_t compare, ui
     uint64_t old = 0;
 
     memcpy(&change, &packed, sizeof(change));
+    if (!ch_is_far(change.pe)) {
+        char *const at = ch_at_pe((char *)dest, change.pe);
+
+        if (change.width == 8)
+            return ch_bits_change((unsigned long long *)at, change.op,
+                                  (unsigned long long)value, (unsigned long long)compare);
+        return ch_bits_change((unsigned *)at, change.op, (unsigned)value, (unsigned)compare);
+    }
     amo.op = change.op;
     amo.width = change.width;
     amo.value = value;

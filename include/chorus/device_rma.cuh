@@ -22,7 +22,9 @@ CH_FN void ch_move(void *dest, const void *source, size_t bytes, struct ch_lanes
     const size_t all = (uintptr_t)dest | (uintptr_t)source | bytes;
 
     ch_lanes_sync(g); /* what any lane wrote to source is moved */
-    if (all % 8 == 0 && bytes <= 8 * (size_t)g.width)
+    if (all % 16 == 0 && bytes <= 16 * (size_t)g.width)
+        ch_move_words<ulonglong2>(dest, source, bytes, g);
+    else if (all % 8 == 0 && bytes <= 8 * (size_t)g.width)
         ch_move_words<uint64_t>(dest, source, bytes, g);
     else if (all % 4 == 0 && bytes <= 4 * (size_t)g.width)
         ch_move_words<uint32_t>(dest, source, bytes, g);
@@ -79,24 +81,13 @@ CH_FN void ch_publish(void)
     asm volatile("fence.acq_rel.sys;" ::: "memory");
 }
 
-/* One thread, to a near peer. */
-CH_FN void ch_signal_near(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
-{
-    unsigned long long *at = (unsigned long long *)ch_at_pe(sig_addr, pe);
-
-    if (sig_op == CHORUS_SIGNAL_ADD)
-        (void)atomicAdd_system(at, (unsigned long long)signal);
-    else
-        ch_bits_store(at, (unsigned long long)signal);
-}
-
 /* One thread. */
 CH_FN void ch_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
 {
-    if (ch_is_far(pe))
+    if (ch_far_bit(pe))
         ch_signal_away(sig_addr, signal, sig_op == CHORUS_SIGNAL_ADD, pe);
     else
-        ch_signal_near(sig_addr, signal, sig_op, pe);
+        ch_signal_at(ch_at_near(sig_addr, pe), signal, sig_op == CHORUS_SIGNAL_ADD);
 }
 
 CH_FN void ch_put_signal_as(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
@@ -112,7 +103,7 @@ CH_FN void ch_put_signal_as(void *dest, const void *source, size_t bytes, uint64
     ch_move(ch_at_pe((char *)dest, pe), source, bytes, g);
     if (g.lane == 0) {
         ch_publish(); /* all lanes' stores, which the sync put before this */
-        ch_signal_near(sig_addr, signal, sig_op, pe);
+        ch_signal_at(ch_at_pe(sig_addr, pe), signal, sig_op == CHORUS_SIGNAL_ADD);
     }
 }
 
@@ -131,15 +122,15 @@ CH_FN void ch_put_signal_nbi(void *dest, const void *source, size_t bytes, uint6
 /* One thread, an element. */
 template <typename T> CH_FN void ch_store_at(T *dest, T value, int pe)
 {
-    if (ch_is_far(pe))
+    if (ch_far_bit(pe))
         ch_store_away(dest, ch_to_bits(value), sizeof(T), pe);
     else
-        ch_element_store(ch_at_pe(dest, pe), value);
+        ch_element_store(ch_at_near(dest, pe), value);
 }
 
 template <typename T> CH_FN T ch_load_at(const T *source, int pe)
 {
-    if (!ch_is_far(pe)) return ch_element_load(ch_at_pe(source, pe));
+    if (!ch_far_bit(pe)) return ch_element_load(ch_at_near(source, pe));
     return ch_from_bits<T>(
         (typename ch_bits_of<sizeof(T)>::type)ch_load_away(source, sizeof(T), pe));
 }
