@@ -120,3 +120,24 @@ for how in '-std=c++11' '-std=c++20 -rdc=true'; do
     ! grep -q 'warning' log || fail "nvcc $how warns: $(cat log)"
 done
 readelf -d program | grep -q 'libchorus.so.0' || fail "the program does not load libchorus"
+
+# Separately compiled kernels with collectives have room for 1,024 threads: of what they call, the
+# library has what takes many registers.
+[ -f "$NVSHMEM_HOME/include/nvshmem_device_library.h" ] || exit 0
+cat >threads.cu <<'END'
+#include <nvshmem.h>
+#include <nvshmemx.h>
+__global__ void meet(float *dest, float *source, size_t count)
+{
+    nvshmemx_float_sum_reduce_block(NVSHMEM_TEAM_WORLD, dest, source, count);
+    nvshmemx_float_put_block(dest, source, count, 0);
+    nvshmemx_barrier_all_block();
+}
+END
+device=$(sed -n 's/.*== \([0-9]*\)0.*/\1/p' "$NVSHMEM_HOME/include/nvshmem_device_library.h" | head -n 1)
+nvcc -arch="sm_$device" -rdc=true -I"$NVSHMEM_HOME/include" -c threads.cu -o threads.o >log 2>&1 ||
+    fail "nvcc -c: $(cat log)"
+nvcc -arch="sm_$device" -dlink threads.o -L"$NVSHMEM_HOME/lib" -lnvshmem_device -o linked.o -Xnvlink -v >log 2>&1 ||
+    fail "nvcc -dlink: $(cat log)"
+registers=$(sed -n 's/.*used \([0-9]*\) registers.*/\1/p' log | sort -n | tail -n 1)
+[ "${registers:-255}" -le 64 ] || fail "kernels have ${registers:-?} registers: $(cat log)"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * device_away.cuh: collectives inside kernels on teams that are large, whose PEs are not all
- * near, or whose calls are compared (CHORUS_CHECK); of chorus_device.cuh.
+ * near, or whose calls are compared (CHORUS_CHECK); of chorus_device.cuh. device_apart.cuh has
+ * the ways to them.
  *
  * The bodies are algorithms of streams for such teams, by one CTA, on duplicate 0 of the team:
  * on two levels if the team has child teams, else in messages to all. They are functions of
@@ -110,14 +111,6 @@ CH_FN chorus_status ch_end_away(const struct ch_device_team *team, uint64_t numb
     return CHORUS_OK;
 }
 
-/* What else a call says, and the lanes that make it. The elements of its type, as CHORUS_CHECK
- * is to know it, have 1 << size_log2 bytes. More than two words would be passed in local
- * memory. */
-struct ch_away_terms {
-    uint32_t root : 20, type : 8, size_log2 : 4;
-    uint32_t width;
-};
-
 /* A call of this type and operator, with the PEs and slots of another. */
 template <uint32_t TYPE, uint32_t OP, size_t BYTES>
 CH_FN struct ch_coll ch_typed(const struct ch_coll *c)
@@ -141,57 +134,43 @@ CH_PART void ch_combine_slots_as(const struct ch_coll *c, char *dst, uint32_t co
     ch_combine_set_slots(&typed, dst, count, bytes, g);
 }
 
-/* All lanes: a collective that is a constant, of elements of this type. */
-template <chorus_coll COLL, uint32_t TYPE, uint32_t OP, size_t BYTES>
+typedef void (*ch_combine_slots_t)(const struct ch_coll *c, char *dst, uint32_t count,
+                                   size_t bytes, struct ch_lanes g);
+
+/* All lanes: a collective that is a constant. combine: of the type and the operator; null if
+ * the collective moves. */
+template <chorus_coll COLL>
 CH_PART chorus_status ch_run_away(const struct ch_device_team *team, char *dest,
                                   const char *source, size_t count, uint64_t packed,
-                                  uint32_t lane)
+                                  ch_combine_slots_t combine)
 {
-    struct ch_coll c = ch_coll_away(team, dest, source, count, BYTES);
     struct ch_away_terms terms;
     struct ch_ticket ticket;
     struct ch_lanes g;
+    struct ch_coll c;
     uint32_t late_pe = team->me;
     uint64_t number;
     chorus_status st;
 
     memcpy(&terms, &packed, sizeof(terms));
-    g.lane = lane;
+    g.lane = terms.lane;
     g.width = terms.width;
     g.form = CH_LANES_PART;
+    c = ch_coll_away(team, dest, source, count, combine != 0 ? 1u << terms.size_log2 : 1);
     c.root = terms.root;
-    st = ch_check_call(COLL, team, &c, terms.type, ch_combines(COLL) ? OP : 0,
-                       count * BYTES >> terms.size_log2, g);
+    c.combine_slots = combine;
+    st = ch_check_call(COLL, team, &c, terms.type, combine != 0 ? terms.op : 0,
+                       ch_bytes(&c) >> terms.size_log2, g);
     if (st == CHORUS_OK && count == 0) ch_check_release(team, g);
     if (st != CHORUS_OK || count == 0) return st;
     ticket = ch_take(team->dup, g);
     c.late_peer = &late_pe;
-    if (ch_combines(COLL)) c.combine_slots = ch_combine_slots_as<TYPE, OP, BYTES>;
     ch_lanes_sync(g); /* what any lane wrote is before the fences */
     ch_publish();
     number = ch_lanes_broadcast(g, ch_ticket_number(ticket));
     if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
     st = c.levels != 0 ? ch_run_levels(COLL, &c, g) : ch_run_flat(COLL, &c, g);
     return ch_end_away(team, number, ch_lanes_agree(ch_status_away(st), g), late_pe, g);
-}
-
-/* The same, from a kernel that mostly makes calls on near PEs. Of a warp, lane 0 makes it. */
-template <chorus_coll COLL, uint32_t TYPE, uint32_t OP, size_t BYTES>
-CH_FN chorus_status ch_call_away(const struct ch_device_team *team, void *dest,
-                                 const void *source, size_t count, uint32_t root, uint32_t type,
-                                 size_t elem_bytes, struct ch_lanes g)
-{
-    const struct ch_lanes p = ch_lanes_of_part(g);
-    const struct ch_away_terms terms = {root, type, ch_log2((uint32_t)elem_bytes), p.width};
-    chorus_status st = CHORUS_OK;
-    uint64_t packed;
-
-    memcpy(&packed, &terms, sizeof(packed));
-    if (!CH_IS_BLOCK(g)) ch_lanes_sync(g); /* what any lane wrote is before the fences */
-    if (p.lane < p.width)
-        st = ch_by_address(ch_run_away<COLL, TYPE, OP, BYTES>)(
-            team, (char *)dest, (const char *)source, count, packed, p.lane);
-    return ch_status_of_part(st, g);
 }
 
 /* --- barriers --------------------------------------------------------------------------- */

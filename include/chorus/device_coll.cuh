@@ -187,7 +187,7 @@ CH_FN int ch_call_plain(chorus_coll coll, const struct ch_device_team *team, str
     return CHORUS_OK;
 }
 
-#include "chorus/device_away.cuh"
+#include "chorus/device_apart.cuh"
 
 /* The barrier of at most a warp's lanes, which know the number, after their fence. */
 CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t number,
@@ -201,7 +201,7 @@ CH_FN chorus_status ch_run_barrier(const struct ch_device_team *team, uint64_t n
 
     if ((number & CH_TAKEN) != 0) return CHORUS_ERR_STATE;
     if (team->remotes != 0) {
-        if (g.lane == 0) st = ch_by_address(ch_barrier_away)(team, number);
+        if (g.lane == 0) st = ch_part_barrier(team, number);
         return (chorus_status)ch_lanes_broadcast(g, (uint64_t)st); /* of a block, too */
     }
     numbers[CH_CELL_ll] = number;

@@ -25,6 +25,9 @@
 typedef struct CUstream_st *cudaStream_t; /* as CUDA declares it */
 #endif
 
+#if defined(__CUDACC_RDC__) && __has_include(<nvshmem_device_library.h>)
+#include <nvshmem_device_library.h>
+#endif
 #ifdef __CUDACC__
 #include "chorus/chorus_device.cuh"
 #endif
