@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What libchorus.so exports is what the headers declare, and is what golden/symbols.txt holds.
+"""What a library exports is what a header declares, and is what a file of golden/ holds.
 
-usage: test_api_symbols.py LIBRARY [--write]    with --write, bring symbols.txt up to date
+usage: test_api_symbols.py LIBRARY [HEADER GOLDEN] [--write]    with --write, bring the file up to date
+
+Without HEADER and GOLDEN, of libchorus.so: chorus/chorusx.h and symbols.txt. What another header includes of
+that is expected of libchorus.so alone.
 """
 import re
 import subprocess
@@ -9,7 +12,7 @@ import sys
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-GOLDEN = HERE / "golden" / "symbols.txt"
+CORE = "chorus/chorusx.h"
 DECLARED = re.compile(r'__attribute__\(\(visibility\("default"\)\)\)[^;]*?\b(chorusx?_\w+)\s*\(')
 
 
@@ -21,11 +24,11 @@ def exported(library):
     return bare | {s.removesuffix("@@CHORUS_0") for s in symbols if "@@" in s}
 
 
-def declared():
+def declared(header):
     out = subprocess.run(["cc", "-E", "-P", "-I", HERE.parent / "include", "-x", "c", "-"],
-                         input='#include "chorus/chorusx.h"\n', check=True, text=True,
+                         input=f'#include "{header}"\n', check=True, text=True,
                          capture_output=True).stdout
-    return set(DECLARED.findall(out))
+    return set(DECLARED.findall(out)) - (declared(CORE) if header != CORE else set())
 
 
 def differences(left, right, only_left, only_right):
@@ -34,11 +37,13 @@ def differences(left, right, only_left, only_right):
 
 
 def main():
-    have = exported(sys.argv[1])
-    if sys.argv[2:] == ["--write"]:
-        GOLDEN.write_text("".join(f"{name}\n" for name in sorted(have)))
-    golden = set(GOLDEN.read_text().split())
-    found = list(differences(have, declared(), "exported, but no header declares it",
+    library, *rest = [a for a in sys.argv[1:] if a != "--write"]
+    header, name = rest or (CORE, "symbols.txt")
+    have, path = exported(library), HERE / "golden" / name
+    if "--write" in sys.argv:
+        path.write_text("".join(f"{name}\n" for name in sorted(have)))
+    golden = set(path.read_text().split())
+    found = list(differences(have, declared(header), "exported, but no header declares it",
                              "declared, but not exported"))
     found += differences(have, golden, "new; if it is meant to be, run with --write",
                          "gone, and programs may use it; if it is meant to be, run with --write")

@@ -186,6 +186,25 @@ CHORUS_API chorusx_error_handler_t chorusx_set_error_handler(chorusx_error_handl
 CHORUS_API void chorusx_raise(int code);
 
 /**
+ * Record a failure of a layer above Chorus, as a call of Chorus that fails does:
+ * chorusx_last_error gives the message, and the log and CHORUS_ERRORS treat it in the same way.
+ * Returns the code.
+ *
+ * @param code      a code of chorus/status.h, not CHORUS_OK
+ * @param function  the name by which the program called the layer; the message begins with it
+ * @param message   what was asked, what was found, what to do; null: keep the message of this
+ *                  thread's last failure, which caused this one
+ *
+ * Collective: no, any PE.
+ * Threads:    any, at any time.
+ * Ordering:   implies no barrier.
+ * Errors:     none at any time.
+ * Source:     own, after MPI_Add_error_string, of layers above MPI.
+ * Since:      0.1
+ */
+CHORUS_API int chorusx_fail(int code, const char *function, const char *message);
+
+/**
  * As chorusx_raise, for a layer whose function made the call: the message names that function
  * in place of the call.
  *

@@ -232,6 +232,15 @@ void chorusx_raise(int code)
     ch_report((chorus_status)code);
 }
 
+int chorusx_fail(int code, const char *function, const char *message)
+{
+    if (message == NULL)
+        ch_error_prefix(function);
+    else
+        ch_error_set((chorus_status)code, __FILE__, __LINE__, "%s: %s", function, message);
+    return ch_handle_status(function, (chorus_status)code);
+}
+
 void chorusx_raise_in(const char *function, int code)
 {
     bool was_logged;

@@ -17,6 +17,8 @@ def include_problem(path, quote, target):
             return None
         if to[0] not in style.FOLDERS or len(to) < 2:
             return f"include \"{target}\"; write it from src/, as \"{folder}/{target}\""
+        if folder == "apps" and to[0] != folder:
+            return f"apps/ includes {target}; it is over the public calls, and includes nothing else of src/"
         if style.FOLDERS.index(to[0]) > style.FOLDERS.index(folder):
             return f"{folder}/ includes {target}; folders go {' < '.join(style.FOLDERS)}"
     if path.startswith("include/") and path.endswith(".h"):
@@ -57,6 +59,7 @@ style.run(
     problems,
     bad=[
         ("base/ includes team/team.h", {"src/base/x.c": '#include "team/team.h"\n'}),
+        ("apps/ includes base/x.h", {"src/apps/x.c": '#include "base/x.h"\n'}),
         ("x.c:2: include", {"src/base/x.c": '\n#include "error.h"\n'}),
         ("public headers", {"include/chorus/x.h": "#include <stdio.h>\n"}),
         ("know nothing", {"include/compat/x.h": '#include "base/error.h"\n'}),

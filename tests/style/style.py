@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # The build folder, for checks of what the compiler made; the build gives it.
 BUILD = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else ROOT / "build"
 SKIP = 77
-FOLDERS = ["base", "boot", "device", "heap", "transport", "team", "coll", "select", "api", "compat"]
+FOLDERS = ["base", "boot", "device", "heap", "transport", "team", "coll", "select", "api", "compat", "apps"]
 PUBLIC = "include/chorus/"
 
 
