@@ -66,6 +66,8 @@ int far_make(const struct ch_ring *ring, const struct far_call *call);
  * failure is reported to the host. */
 struct ch_device_state;
 int far_make_inside(const struct ch_device_state *state, const struct far_call *call);
+/* The barrier of CHORUS_TEAM_WORLD inside a kernel; nothing is reported. */
+int far_barrier(const struct ch_device_state *state);
 /* Report that a call inside a kernel for this PE has failed, unless an earlier report is there.
  */
 void far_report(const struct ch_device_state *state, int status, uint32_t pe);

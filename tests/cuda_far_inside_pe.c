@@ -6,11 +6,14 @@
  * The code of the calls runs on the host, with the true ring, proxy and networks.
  */
 #include "api/context.h"
+#include "base/clock.h"
 #include "chorus/chorusx.h"
 #include "cuda_fake.h"
 #include "cuda_far.h"
+#include "team/device.h"
 #include "transport/amo.h"
 #include "transport/links.h"
+#include "transport/network.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -18,6 +21,10 @@
 #include <string.h>
 
 enum { BYTES = 5000, THREADS = 4, RUNS = 400, POISON = 0xee };
+
+/* How long a barrier may wait, and one that must fail. */
+enum { SECONDS_MAX = 20 };
+#define LATE_NS (200 * CH_NS_PER_MS)
 
 static int n_failed;
 static const struct ch_ring *ring;
@@ -326,6 +333,59 @@ static void calls_end_while_another_thread_signals(void)
     chorus_free(words);
 }
 
+/* --- barriers ----------------------------------------------------------------------------- */
+
+static const struct ch_link_ops *true_ops;
+
+/* As if puts of the program were never done. */
+static bool never_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
+{
+    return ctx != CH_CTX_DEFAULT && true_ops->is_done(ep, ctx, pe);
+}
+
+static void change_ops(const struct ch_link_ops *ops)
+{
+    struct ch_network *const network = ch_context_get()->links->network;
+
+    ch_network_lock(network);
+    network->ops = ops;
+    ch_network_unlock(network);
+}
+
+static int barrier_after_signal(const uint64_t *there_word, uint64_t timeout_ns)
+{
+    struct ch_device_state state = {0};
+
+    EXPECT(chorusx_device_state(&state, sizeof(state)) == CHORUS_OK);
+    state.terms.timeout_ns = timeout_ns;
+    make((struct far_call){
+        .what = FAR_CALL_SIGNAL, .there = there(there_word), .value = 1, .adds = true});
+    return far_barrier(&state);
+}
+
+/* A barrier whose quiet fails returns that, although all PEs are there. */
+static void barriers_end_as_their_quiets(void)
+{
+    uint64_t *const count = chorus_calloc(1, sizeof(*count));
+    struct ch_link_ops slow_ops;
+
+    meet();
+    EXPECT(barrier_after_signal(count, SECONDS_MAX * CH_NS_PER_S) == CHORUS_OK);
+    EXPECT(*count == 1);
+    meet();
+    true_ops = ch_context_get()->links->network->ops;
+    slow_ops = *true_ops;
+    slow_ops.is_done = never_done;
+    change_ops(&slow_ops);
+    EXPECT(barrier_after_signal(count, LATE_NS) == CHORUS_ERR_TIMEOUT);
+    change_ops(true_ops);
+    meet();
+    EXPECT(barrier_after_signal(count, SECONDS_MAX * CH_NS_PER_S) == CHORUS_OK);
+    EXPECT(*count == 3);
+    meet();
+    chorus_free(count);
+}
+
 int main(void)
 {
     cuda_fake_reset();
@@ -343,6 +403,7 @@ int main(void)
     changes_give_the_old_value();
     threads_do_not_meet_in_boxes();
     calls_end_while_another_thread_signals();
+    barriers_end_as_their_quiets();
     chorus_finalize();
     return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -13,11 +13,11 @@
 
 #include "base/route.h"
 #include "coll/algo/alltoall_levels.h"
-#include "coll/algo/barrier.h"
 #include "coll/algo/broadcast_levels.h"
 #include "coll/algo/fcollect_levels.h"
 #include "coll/algo/reduce_levels.h"
 #include "coll/algo/reducescatter_levels.h"
+#include "coll/barrier_away.h"
 
 /* clang-format off */
 /* The algorithms for teams with child teams. */
@@ -179,6 +179,8 @@ CH_PART chorus_status ch_run_away(const struct ch_device_team *team, char *dest,
  * fence. What the PE has posted is complete before it signals. */
 CH_PART chorus_status ch_barrier_away(const struct ch_device_team *team, uint64_t number)
 {
+    const struct ch_far far = {ch_state.has_far != 0 ? &ch_state.ring : 0,
+                               ch_wait_policy_here()};
     const struct ch_lanes g = {0, 1, CH_LANES_PART};
     struct ch_coll c = ch_coll_away(team, 0, 0, 0, 1);
     uint64_t numbers[CH_CELL_COUNT] = {0};
@@ -190,8 +192,7 @@ CH_PART chorus_status ch_barrier_away(const struct ch_device_team *team, uint64_
     c.exchanges = numbers;
     c.is_known = &is_known;
     c.late_peer = &late_pe;
-    if (ch_state.has_far != 0) ch_quiet_away();
-    st = c.levels != 0 ? ch_barrier_hierarchical(&c, g) : ch_barrier_push(&c, g);
+    st = ch_barrier_run_away(&c, far, g);
     return ch_end_away(team, numbers[CH_CELL_ll], ch_lanes_agree(ch_status_away(st), g),
                        late_pe, g);
 }
