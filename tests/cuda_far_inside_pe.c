@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { BYTES = 5000, THREADS = 4, RUNS = 400, POISON = 0xee };
 
@@ -386,6 +387,22 @@ static void barriers_end_as_their_quiets(void)
     chorus_free(count);
 }
 
+/* --- messages ----------------------------------------------------------------------------- */
+
+/* Messages name the host of the peer: this one has its own name, hosts that are pretended have
+ * others. */
+static void hosts_have_names(void)
+{
+    const char *const host = ch_context_get()->links->network->hosts[peer()];
+    char expected[64] = "";
+
+    if (getenv("CHORUS_NODES") != NULL)
+        (void)snprintf(expected, sizeof(expected), "pretended-%d", peer());
+    else
+        EXPECT(gethostname(expected, sizeof(expected) - 1) == 0);
+    EXPECT(strcmp(host, expected) == 0);
+}
+
 int main(void)
 {
     cuda_fake_reset();
@@ -396,6 +413,7 @@ int main(void)
     }
     ring = ch_links_ring(ch_context_get()->links);
     word = chorus_calloc(1, sizeof(*word));
+    hosts_have_names();
     try_all(try_put);
     try_all(try_put_signal);
     try_all(try_get);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 const struct ch_link_ops *const ch_kind_ops[CH_KIND_COUNT] = {
 #define X(name) [CH_KIND_##name] = &ch_link_##name,
@@ -134,16 +135,21 @@ static chorus_status set_maps(struct ch_network *network, struct ch_heap *heap)
     return CHORUS_OK;
 }
 
-/* Set the name of each PE's host, for messages. */
+enum { HOST_BYTES = 64 }; /* of the name of this host, cut, and its end */
+
+/* Set the name of each PE's host, for messages. The job knows names if it has several hosts. */
 static chorus_status name_hosts(struct ch_network *network)
 {
     const struct ch_boot *boot = network->boot;
+    char *mine;
 
-    network->hosts = calloc(network->n, sizeof(*network->hosts));
+    network->hosts = calloc(1, network->n * sizeof(*network->hosts) + HOST_BYTES);
     if (network->hosts == NULL)
         return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for %u PEs", network->n);
+    mine = (char *)(network->hosts + network->n);
+    (void)gethostname(mine, HOST_BYTES - 1);
     for (uint32_t pe = 0; pe < network->n; pe++)
-        network->hosts[pe] = boot->hosts != NULL ? boot->hosts[boot->nodes[pe]] : "this host";
+        network->hosts[pe] = boot->hosts != NULL ? boot->hosts[boot->nodes[pe]] : mine;
     return CHORUS_OK;
 }
 
