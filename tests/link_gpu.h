@@ -14,6 +14,8 @@ struct link_gpu {
     uint32_t sound;     /* the first so many parts of GPUs are attached, the others are not */
     uint32_t refused;   /* the others, ever */
     uint32_t transfers; /* puts and gets in GPU memory, ever */
+    uint64_t delay_ns;  /* so much later puts in GPU memory are sent, unless an operation of
+                           their context follows: those of other contexts overtake them */
 };
 extern struct link_gpu link_gpu;
 
