@@ -16,6 +16,7 @@
 #include "transport/network.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -337,20 +338,32 @@ static void calls_end_while_another_thread_signals(void)
 /* --- barriers ----------------------------------------------------------------------------- */
 
 static const struct ch_link_ops *true_ops;
+static struct ch_link_ops slow_ops;
+static bool is_slow; /* atomic */
 
-/* As if puts of the program were never done. */
-static bool never_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
+/* As if puts of the program were never done, while is_slow. */
+static bool slow_is_done(struct ch_endpoint *ep, uint32_t ctx, uint32_t pe)
 {
-    return ctx != CH_CTX_DEFAULT && true_ops->is_done(ep, ctx, pe);
+    if (ctx == CH_CTX_DEFAULT && __atomic_load_n(&is_slow, __ATOMIC_RELAXED)) return false;
+    return true_ops->is_done(ep, ctx, pe);
 }
 
-static void change_ops(const struct ch_link_ops *ops)
+static void make_slow(void)
 {
     struct ch_network *const network = ch_context_get()->links->network;
 
     ch_network_lock(network);
-    network->ops = ops;
+    if (true_ops == NULL) true_ops = network->ops;
+    slow_ops = *true_ops;
+    slow_ops.is_done = slow_is_done;
+    network->ops = &slow_ops;
     ch_network_unlock(network);
+    __atomic_store_n(&is_slow, true, __ATOMIC_RELAXED);
+}
+
+static void end_slow(void)
+{
+    __atomic_store_n(&is_slow, false, __ATOMIC_RELAXED);
 }
 
 static int barrier_after_signal(const uint64_t *there_word, uint64_t timeout_ns)
@@ -368,23 +381,85 @@ static int barrier_after_signal(const uint64_t *there_word, uint64_t timeout_ns)
 static void barriers_end_as_their_quiets(void)
 {
     uint64_t *const count = chorus_calloc(1, sizeof(*count));
-    struct ch_link_ops slow_ops;
 
     meet();
     EXPECT(barrier_after_signal(count, SECONDS_MAX * CH_NS_PER_S) == CHORUS_OK);
     EXPECT(*count == 1);
     meet();
-    true_ops = ch_context_get()->links->network->ops;
-    slow_ops = *true_ops;
-    slow_ops.is_done = never_done;
-    change_ops(&slow_ops);
+    make_slow();
     EXPECT(barrier_after_signal(count, LATE_NS) == CHORUS_ERR_TIMEOUT);
-    change_ops(true_ops);
+    end_slow();
     meet();
     EXPECT(barrier_after_signal(count, SECONDS_MAX * CH_NS_PER_S) == CHORUS_OK);
     EXPECT(*count == 3);
     meet();
     chorus_free(count);
+}
+
+/* --- a call that does not end ------------------------------------------------------------- */
+
+/* Requests of algorithms, and a flush of them. Returns when it is over. */
+static uint64_t post_of_algorithm(uint64_t *symmetric)
+{
+    static uint64_t flushed, value;
+    const uint64_t until_ns = ch_clock_ns() + SECONDS_MAX * CH_NS_PER_S;
+    const struct far_post put = {.op = FAR_INLINE,
+                                 .pe = (uint32_t)peer(),
+                                 .there = there(&symmetric[0]),
+                                 .word = (uint64_t *)(uintptr_t)there(&symmetric[1]),
+                                 .value = 1};
+    const struct far_post flush = {
+        .op = FAR_FLUSH, .pe = (uint32_t)peer(), .word = &flushed, .value = ++value};
+
+    EXPECT(far_post(ring, &put) == CHORUS_OK && far_post(ring, &flush) == CHORUS_OK);
+    while (__atomic_load_n(&flushed, __ATOMIC_ACQUIRE) != value && ch_clock_ns() < until_ns)
+        (void)sched_yield();
+    EXPECT(flushed == value);
+    return ch_clock_ns();
+}
+
+/* From a second on a quiet keeps other requests of the program waiting for a quarter of its
+ * age: those of algorithms pass meanwhile. If this thread was late, a later time shows it. */
+static bool passes_quiet(uint64_t *words, uint64_t since_ns)
+{
+    for (uint64_t ms = 1024; ms <= 4096; ms *= 2) {
+        const uint64_t begin_ns = since_ns + (ms + ms / 32) * CH_NS_PER_MS;
+
+        while (ch_clock_ns() < begin_ns)
+            (void)usleep(1000);
+        ch_links_expect_posts(ch_context_get()->links);
+        if (post_of_algorithm(words) < since_ns + (ms + ms / 5) * CH_NS_PER_MS) return true;
+    }
+    return false;
+}
+
+static void *quiet_on_thread(void *arg)
+{
+    quiet();
+    return arg;
+}
+
+/* A quiet that does not end lets requests of other contexts pass, and in the end those of its
+ * own. */
+static void quiets_let_others_pass(void)
+{
+    uint64_t *const words = chorus_calloc(3, sizeof(*words));
+    uint64_t since_ns;
+    pthread_t thread;
+
+    meet();
+    make_slow();
+    make((struct far_call){.what = FAR_CALL_SIGNAL, .there = there(&words[2]), .value = 1});
+    since_ns = ch_clock_ns();
+    EXPECT(pthread_create(&thread, NULL, quiet_on_thread, NULL) == 0);
+    EXPECT(passes_quiet(words, since_ns));
+    make((struct far_call){.what = FAR_CALL_SIGNAL, .there = there(&words[2]), .value = 2});
+    await_word(&words[2], 2);
+    end_slow();
+    EXPECT(pthread_join(thread, NULL) == 0);
+    meet();
+    EXPECT(words[0] == 1 && words[1] == 1);
+    chorus_free(words);
 }
 
 /* --- messages ----------------------------------------------------------------------------- */
@@ -422,6 +497,7 @@ int main(void)
     threads_do_not_meet_in_boxes();
     calls_end_while_another_thread_signals();
     barriers_end_as_their_quiets();
+    quiets_let_others_pass();
     chorus_finalize();
     return n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -47,6 +47,8 @@ struct ch_proxy {
     struct ch_ring_consumer consumer;
     struct call calls[CALLS_MAX]; /* [n_calls] */
     uint32_t n_calls;
+    struct ch_ring_request held; /* if has_held: taken, and not carried out */
+    bool has_held;
     uint64_t next;       /* the consumer's, for threads without the lock; atomic */
     uint64_t n_inline;   /* requests with inline data so far */
     bool has_calls;      /* after they were served last; atomic */
@@ -359,22 +361,51 @@ bool ch_proxy_forget(struct ch_proxy *proxy, const uint64_t *words, uint32_t n)
     return true;
 }
 
-/*
- * Must requests wait, so that the oldest call ends? It is over only when nothing is under way
- * that its context has posted to its peer, which may never be so while others post. When its
- * age reaches 1, 2, 4, 8 ms and so on, no request is taken for a quarter of that time: what is
- * under way then ends, once the time is long enough for it. In between requests are taken, as
- * the peer may wait for one of them.
- */
-static bool lets_calls_end(const struct ch_proxy *proxy)
+/* Is the call not over until this request is, too? */
+static bool is_prolonged_by(const struct call *call, const struct ch_ring_request *r)
 {
-    uint64_t age_ms, reached_ms;
+    const enum ch_ring_op op = ch_request_op(r);
 
-    if (proxy->n_calls == 0) return false;
-    age_ms = (ch_clock_ns() - proxy->calls[0].since_ns) / CH_NS_PER_MS;
+    return op != CH_RING_FLUSH && op != CH_RING_QUIET && call->ctx == ch_request_ctx(r) &&
+           (call->pe == CH_RING_ALL_PES || call->pe == ch_request_pe(r));
+}
+
+/* Is this the time of a call of such an age, see must_wait? */
+static bool is_favoured(uint64_t age_ns)
+{
+    const uint64_t age_ms = age_ns / CH_NS_PER_MS;
+    uint64_t reached_ns;
+
     if (age_ms == 0) return false;
-    reached_ms = UINT64_C(1) << (63 - __builtin_clzll(age_ms));
-    return age_ms - reached_ms <= reached_ms / 4;
+    reached_ns = (UINT64_C(1) << (63 - __builtin_clzll(age_ms))) * CH_NS_PER_MS;
+    return age_ns - reached_ns <= reached_ns / 4;
+}
+
+/*
+ * Must a request wait, so that a call ends? A call is over only when nothing is under way that
+ * its context has posted to its peer, which may never be so while others post. When its age
+ * reaches 1, 2, 4, 8 ms and so on, no request that would prolong it is carried out for a
+ * quarter of that time: what is under way then ends, once the time is long enough for it. In
+ * between requests are carried out, also if the call never ends, as its peer is stopped: so of
+ * several calls that a request would prolong, the oldest alone counts. Requests behind one that
+ * waits do so, too.
+ */
+static bool must_wait(const struct ch_proxy *proxy, const struct ch_ring_request *r)
+{
+    for (uint32_t i = 0; i < proxy->n_calls; i++)
+        if (is_prolonged_by(&proxy->calls[i], r))
+            return is_favoured(ch_clock_ns() - proxy->calls[i].since_ns);
+    return false;
+}
+
+/* Take the next request, unless one waits. Returns whether there is one. */
+static bool has_next(struct ch_proxy *proxy)
+{
+    if (proxy->has_held) return true;
+    if (!ch_ring_take(&proxy->consumer, &proxy->held)) return false;
+    __atomic_store_n(&proxy->next, proxy->consumer.next, __ATOMIC_RELAXED);
+    proxy->has_held = true;
+    return true;
 }
 
 /* May a request be taken, so that there is room for what it needs? */
@@ -386,20 +417,22 @@ static bool may_take(struct ch_proxy *proxy)
 bool ch_proxy_serve(struct ch_proxy *proxy)
 {
     struct ch_ring_request request;
-    uint32_t most = TAKEN_MAX, n = 0;
+    uint32_t n = 0;
     bool has_served;
 
     if (proxy->is_serving) return false;
     proxy->is_serving = true;
-    if (!proxy->drops && lets_calls_end(proxy)) most = 0;
-    for (; n < most && may_take(proxy) && ch_ring_take(&proxy->consumer, &request); n++) {
-        __atomic_store_n(&proxy->next, proxy->consumer.next, __ATOMIC_RELAXED);
+    for (; n < TAKEN_MAX && may_take(proxy) && has_next(proxy); n++) {
+        if (!proxy->drops && must_wait(proxy, &proxy->held)) break;
+        request = proxy->held;
+        proxy->has_held = false;
         carry_out(proxy, &request);
     }
     has_served = n != 0;
     if (proxy->drops) proxy->n_calls = 0;
     if (complete_calls(proxy)) has_served = true;
-    __atomic_store_n(&proxy->has_calls, proxy->n_calls != 0, __ATOMIC_RELAXED);
+    __atomic_store_n(&proxy->has_calls, proxy->n_calls != 0 || proxy->has_held,
+                     __ATOMIC_RELAXED);
     proxy->is_serving = false;
     if (has_served) ch_proxy_expect(proxy);
     return has_served;
