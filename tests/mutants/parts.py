@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do the tests of the boot tree, of the record of calls, of CHORUS_CHECK, of the tags of lengths and of the network
-for GPU memory see the faults that these could have?
+"""Do the tests of the boot tree, of the record of calls, of CHORUS_CHECK, of the tags of lengths, of the network
+for GPU memory and of the order of calls inside kernels see the faults that these could have?
 
     parts.py BUILD_DIR
 
@@ -23,6 +23,9 @@ TREE, HOSTILE = "tests/test_boot_tree", "tests/test_boot_hostile"
 RECORD, CHECK = "tests/test_base_record", "tests/test_coll_check_inside"
 LENGTHS = "tests/test_coll_lengths_inside"  # without CHORUS_CHECK
 STAGED, DIRECT = "tests/test_transport_staged", "tests/test_transport_direct"
+LITMUS = "tests/cuda_far_litmus_pe"  # where there is CUDA; over a network that accesses GPU memory
+LITMUS_ENV = {"CHORUS_HEAP": "cuda", "CHORUS_SYNC_MAX": "256M", "CHORUS_CTAS": "2", "CHORUS_LOG": "none",
+              "CHORUS_NODES": "3", "CHORUS_TRANSPORT": "mapped,adapter", "CHORUS_TIMEOUT": "20"}
 FILLED = "is_filled"  # what arrived is not what was sent
 
 
@@ -33,7 +36,7 @@ class Mutant:
     old: str
     new: str
     test: str
-    case: str  # of the test: its other cases take longer; "pes": all, on 3 PEs
+    case: str  # of the test: its other cases take longer; "pes": all, on 3 PEs; of LITMUS: rounds
     says: str  # a regular expression
 
 
@@ -107,6 +110,14 @@ MUTANTS = [
            "(void)ch_staged_change(ep, &ep->out, peer, &request, fetched);", STAGED, "litmus", FILLED),
     Mutant("a slot overtakes what its context sent directly", "src/transport/staged/send.c",
            "ch_staged_put_inner(ep, out->ctx,", "ch_staged_put_inner(ep, CH_CTX_STAGED,", STAGED, "litmus", FILLED),
+    Mutant("the slot of a word overtakes direct data", "src/transport/staged/send.c",
+           "ch_staged_put_inner(ep, out->ctx,", "ch_staged_put_inner(ep, CH_CTX_STAGED,", LITMUS, "100", "seen->wrong == 0"),
+    Mutant("a word is sent before direct data", "src/transport/staged/post.c",
+           "if (put->bytes != 0) CH_TRY(put_direct(ep, peer, ctx, put->dest, put->source, put->bytes));\n"
+           "    add_op(ep, peer, ctx, &op, NULL);",
+           "add_op(ep, peer, ctx, &op, NULL);\n"
+           "    if (put->bytes != 0) CH_TRY(put_direct(ep, peer, ctx, put->dest, put->source, put->bytes));",
+           LITMUS, "100", "seen->wrong == 0"),
     Mutant("a word comes with the first chunk", "src/transport/staged/send.c",
            "if (is_last || op->head.kind", "if (is_last || op->at == 0 || op->head.kind", STAGED, "litmus", FILLED),
     Mutant("credit is given before copies have ended", "src/transport/staged/receive.c",
@@ -174,11 +185,13 @@ def survives(build, mutant, text, place):
     source, program = place / pathlib.Path(mutant.file).name, place / "test"
     source.write_text(text)
     built.link(build, mutant.test, *built.compile_in_place_of(build, built.INSIDE, mutant.file, source), program)
-    as_pes = [build / "tools/chorusrun", "-n", "3", "--timeout", "20", program, "pes"]
-    result = subprocess.run(as_pes if mutant.case == "pes" else [program], capture_output=True,
+    as_pes = [build / "tools/chorusrun", "-n", "3", "--timeout", "80" if mutant.test == LITMUS else "20",
+              program, mutant.case]
+    result = subprocess.run(as_pes if mutant.case == "pes" or mutant.test == LITMUS else [program], capture_output=True,
                             text=True, timeout=100, check=False,
                             env={**os.environ, "CK_RUN_CASE": mutant.case, "CK_TIMEOUT_MULTIPLIER": "0.1",
-                                 "CHORUS_CHECK": "0" if mutant.test == LENGTHS else "1", "CHORUS_TIMEOUT": "2"})
+                                 "CHORUS_CHECK": "0" if mutant.test == LENGTHS else "1", "CHORUS_TIMEOUT": "2",
+                                 **(LITMUS_ENV if mutant.test == LITMUS else {})})
     if result.returncode == 1 and re.search(mutant.says, result.stdout + result.stderr):
         return ""
     return f"was expected to say '{mutant.says}', but: {result.stdout}{result.stderr}"
@@ -186,7 +199,8 @@ def survives(build, mutant, text, place):
 
 def main():
     build = pathlib.Path(sys.argv[1]).resolve()
-    return judge(MUTANTS, build / "tests/parts_mutants",
+    mutants = [mutant for mutant in MUTANTS if (build / mutant.test).exists()]
+    return judge(mutants, build / "tests/parts_mutants",
                  functools.partial(survives, build), 4)  # some wait most of the time
 
 
