@@ -110,8 +110,9 @@ static chorus_status progress(struct ch_endpoint *ep, bool *moved_out)
 
     for (uint32_t pe = 0; pe < PES_MAX; pe++) {
         if (late[pe].n == 0 || late[pe].is_leaving) continue;
+        if (ch_clock_ns() < late[pe].until_ns) continue;
+        status = send_late(ep, pe);
         *moved_out = true;
-        if (ch_clock_ns() >= late[pe].until_ns) status = send_late(ep, pe);
     }
     return status == CHORUS_OK ? ch_link_tcp.progress(ep, moved_out) : status;
 }
