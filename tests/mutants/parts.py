@@ -23,9 +23,11 @@ TREE, HOSTILE = "tests/test_boot_tree", "tests/test_boot_hostile"
 RECORD, CHECK = "tests/test_base_record", "tests/test_coll_check_inside"
 LENGTHS = "tests/test_coll_lengths_inside"  # without CHORUS_CHECK
 STAGED, DIRECT = "tests/test_transport_staged", "tests/test_transport_direct"
-LITMUS = "tests/cuda_far_litmus_pe"  # where there is CUDA; over a network that accesses GPU memory
-LITMUS_ENV = {"CHORUS_HEAP": "cuda", "CHORUS_SYNC_MAX": "256M", "CHORUS_CTAS": "2", "CHORUS_LOG": "none",
-              "CHORUS_NODES": "3", "CHORUS_TRANSPORT": "mapped,adapter", "CHORUS_TIMEOUT": "20"}
+# Where there is CUDA: PEs with GPUs that are fakes, on hosts of their own.
+LITMUS, INSIDE = "tests/cuda_far_litmus_pe", "tests/cuda_far_inside_pe"
+FAR_ENV = {"CHORUS_HEAP": "cuda", "CHORUS_SYNC_MAX": "256M", "CHORUS_CTAS": "2", "CHORUS_LOG": "none", "CHORUS_TIMEOUT": "20"}
+FAR = {LITMUS: ("3", {**FAR_ENV, "CHORUS_NODES": "3", "CHORUS_TRANSPORT": "mapped,adapter"}),  # which accesses GPU memory
+       INSIDE: ("2", {**FAR_ENV, "CHORUS_NODES": "2", "CHORUS_TRANSPORT": "mapped,tcp"})}
 FILLED = "is_filled"  # what arrived is not what was sent
 
 
@@ -100,6 +102,12 @@ MUTANTS = [
            CHECK, "pes", "chorusx_team_status"),
     Mutant("a call of a known PE is not looked for", "src/coll/host/launch.c",
            "is_known && ch_team_find_clash(", "is_known && other == UINT32_MAX && ch_team_find_clash(", LENGTHS, "pes", "is_told"),
+    # What kernels post.
+    Mutant("a call keeps requests of other contexts waiting", "src/transport/proxy.c",
+           "call->ctx == ch_request_ctx(r) &&", "", INSIDE, "", "passes_quiet"),
+    Mutant("nothing waits for a call to end", "src/transport/proxy.c",
+           "return is_favoured(ch_clock_ns() - proxy->calls[i].since_ns);", "return false;", INSIDE, "",
+           r"far_make\(ring, &call\) == CHORUS_OK"),
     # The network staged.
     Mutant("a word of a host overtakes copies to the GPU", "src/transport/staged/receive.c",
            "if (!ch_staged_has_ended(&ep->in, peer->in_mark)) return false;", "", STAGED, "litmus", FILLED),
@@ -185,13 +193,12 @@ def survives(build, mutant, text, place):
     source, program = place / pathlib.Path(mutant.file).name, place / "test"
     source.write_text(text)
     built.link(build, mutant.test, *built.compile_in_place_of(build, built.INSIDE, mutant.file, source), program)
-    as_pes = [build / "tools/chorusrun", "-n", "3", "--timeout", "80" if mutant.test == LITMUS else "20",
-              program, mutant.case]
-    result = subprocess.run(as_pes if mutant.case == "pes" or mutant.test == LITMUS else [program], capture_output=True,
-                            text=True, timeout=100, check=False,
+    n, env = FAR.get(mutant.test, ("3", {"CHORUS_TIMEOUT": "2"}))
+    is_job = mutant.case == "pes" or mutant.test in FAR
+    as_pes = [build / "tools/chorusrun", "-n", n, "--timeout", "80" if mutant.test in FAR else "20", program, mutant.case]
+    result = subprocess.run(as_pes if is_job else [program], capture_output=True, text=True, timeout=100, check=False,
                             env={**os.environ, "CK_RUN_CASE": mutant.case, "CK_TIMEOUT_MULTIPLIER": "0.1",
-                                 "CHORUS_CHECK": "0" if mutant.test == LENGTHS else "1", "CHORUS_TIMEOUT": "2",
-                                 **(LITMUS_ENV if mutant.test == LITMUS else {})})
+                                 "CHORUS_CHECK": "0" if mutant.test == LENGTHS else "1", **env})
     if result.returncode == 1 and re.search(mutant.says, result.stdout + result.stderr):
         return ""
     return f"was expected to say '{mutant.says}', but: {result.stdout}{result.stderr}"
