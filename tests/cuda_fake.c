@@ -342,7 +342,7 @@ cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *total)
 {
     *free_bytes = cuda_fake.free_bytes;
     *total = cuda_fake.memory_bytes;
-    return cudaSuccess;
+    return cuda_fake.free_error;
 }
 
 const char *cudaGetErrorString(cudaError_t error)

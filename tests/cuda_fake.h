@@ -57,6 +57,7 @@ struct cuda_fake {
     int bad_memory;           /* copies, zeroing and stores fail on this device; -1: on none */
     int sound_operations;     /* the first so many of them succeed there */
     size_t free_bytes;        /* of every device */
+    cudaError_t free_error;   /* of asking for them */
     size_t memory_bytes;      /* likewise */
     size_t granule_bytes;     /* of its memory */
     size_t pinned_bytes_max;  /* pinning memory of the host that exists fails if it is more */

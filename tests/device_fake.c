@@ -268,10 +268,11 @@ void ch_device_multicast_unbind(const struct ch_device *device, uint64_t multica
     count(&fake.bound, -1);
 }
 
-size_t ch_device_free_bytes(const struct ch_device *device)
+chorus_status ch_device_free_bytes(const struct ch_device *device, size_t *bytes_out)
 {
     (void)device;
-    return fake.free_bytes;
+    *bytes_out = fake.free_bytes;
+    return CHORUS_OK;
 }
 
 chorus_status ch_device_copy(const struct ch_device *device, void *dst, const void *src,

@@ -372,6 +372,7 @@ START_TEST(malloc__gpu_is_full__is_null_and_changes_nothing)
     cuda_fake.free_bytes = 1 << 20;
     ck_assert(chorus_malloc(before.committed_bytes + (1 << 21)) == NULL);
     expect_says("PE 0: its GPU (fake 0) has 1048576 bytes free, 1 PEs share it");
+    expect_says("end other work on it, or raise the limit that MPS sets");
     ck_assert(chorus_malloc((size_t)1 << 40) == NULL);
     expect_says("request less: it is more memory than there is");
     cuda_fake.free_bytes = SIZE_MAX; /* as another process took it meanwhile */
@@ -396,6 +397,38 @@ static void keep_code(int code, const char *message)
     (void)message;
     reported = code;
 }
+
+/* Less is free than a step of growth needs, and enough for the object. */
+START_TEST(malloc__gpu_has_no_room_for_a_step__is_served)
+{
+    ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    cuda_fake.free_bytes = (size_t)3 << 20;
+    chorus_free(chorus_malloc((size_t)1 << 20));
+    ck_assert_str_eq(chorusx_last_error(), "");
+    ck_assert(chorus_malloc((size_t)1 << 21) != NULL);
+    cuda_fake.free_bytes = (size_t)1 << 20;
+    ck_assert(chorus_malloc((size_t)1 << 20) == NULL);
+    expect_says("1048576 bytes free");
+    chorus_finalize();
+    expect_nothing_left();
+}
+END_TEST
+
+/* Work of the program has failed: no full GPU. */
+START_TEST(malloc__cuda_has_failed__is_null_and_says_why)
+{
+    ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    (void)chorusx_set_error_handler(keep_code);
+    cuda_fake.free_error = cudaErrorIllegalAddress;
+    ck_assert(chorus_malloc(1) == NULL);
+    ck_assert_int_eq(reported, CHORUS_ERR_SYSTEM);
+    expect_says("reading how much memory is free on GPU 0 (fake 0) failed: ");
+    cuda_fake.free_error = cudaSuccess;
+    chorus_free(chorus_malloc(1));
+    chorus_finalize();
+    expect_nothing_left();
+}
+END_TEST
 
 /* The host reads words on a GPU through a copy. */
 START_TEST(test_any__no_memory_for_the_copy__is_refused)
@@ -617,6 +650,8 @@ int main(void)
     tcase_add_test(tcase, devices__enough_for_all__one_each_by_address);
     tcase_add_test(tcase, devices__near_different_cores__are_dealt_out_in_their_order);
     tcase_add_test(tcase, malloc__gpu_is_full__is_null_and_changes_nothing);
+    tcase_add_test(tcase, malloc__gpu_has_no_room_for_a_step__is_served);
+    tcase_add_test(tcase, malloc__cuda_has_failed__is_null_and_says_why);
     tcase_add_test(tcase, test_any__no_memory_for_the_copy__is_refused);
     tcase_add_test(tcase, run__objects_of_teams__are_on_gpus);
     tcase_add_test(tcase, run__no_room_for_sync_memory__is_refused_on_all);

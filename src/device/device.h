@@ -237,8 +237,9 @@ CH_MUST_CHECK chorus_status ch_device_multicast_bind(const struct ch_device *dev
 void ch_device_multicast_unbind(const struct ch_device *device, uint64_t multicast,
                                 size_t bytes);
 
-/* Number of free bytes of the device. */
-size_t ch_device_free_bytes(const struct ch_device *device);
+/* Number of free bytes of the device, as far as this process may use them. */
+CH_MUST_CHECK chorus_status ch_device_free_bytes(const struct ch_device *device,
+                                                 size_t *bytes_out);
 
 /* Copy, zero, store an aligned word of 4 or 8 bytes: complete, and visible to every PE, on
  * return. dst and src may each be on any GPU that is mapped here, or on the host. */

@@ -183,14 +183,17 @@ enum ch_device_path ch_device_path_to(const struct ch_device *device, const char
     return has_atomics ? CH_PATH_NVLINK : CH_PATH_PCI;
 }
 
-size_t ch_device_free_bytes(const struct ch_device *device)
+chorus_status ch_device_free_bytes(const struct ch_device *device, size_t *bytes_out)
 {
     const int before = ch_device_enter(device);
     size_t free_bytes = 0, total = 0;
+    const cudaError_t error = cudaMemGetInfo(&free_bytes, &total);
 
-    if (cudaMemGetInfo(&free_bytes, &total) != cudaSuccess) (void)cudaGetLastError();
     ch_device_leave(device, before);
-    return free_bytes;
+    if (error != cudaSuccess)
+        return ch_device_fail_runtime(device, "reading how much memory is free", error);
+    *bytes_out = free_bytes;
+    return CHORUS_OK;
 }
 
 /* Wait for the work that was queued on the device's stream, and undo ch_device_enter, which

@@ -183,10 +183,10 @@ void ch_device_multicast_unbind(const struct ch_device *device, uint64_t multica
     (void)device, (void)multicast, (void)bytes;
 }
 
-size_t ch_device_free_bytes(const struct ch_device *device)
+chorus_status ch_device_free_bytes(const struct ch_device *device, size_t *bytes_out)
 {
-    (void)device;
-    return 0;
+    (void)device, (void)bytes_out;
+    return fail_without_cuda();
 }
 
 chorus_status ch_device_copy(const struct ch_device *device, void *dst, const void *src,

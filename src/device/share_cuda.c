@@ -159,6 +159,8 @@ chorus_status ch_device_create(const struct ch_device *device, size_t bytes, boo
     const CUresult result = create_memory(device, bytes, by_fabric, &handle, pass_out, &what);
 
     ch_device_leave(device, before);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        what = "an allocation (end other work on the GPU, or raise the limit that MPS sets)";
     if (result != CUDA_SUCCESS) return ch_device_fail_driver(device, what, bytes, result);
     *handle_out = handle;
     return CHORUS_OK;

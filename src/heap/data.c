@@ -26,12 +26,17 @@ static size_t round_up(size_t value, size_t multiple)
 /* Check for a full device before any PE allocates; PEs that share it allocate in turn. */
 chorus_status ch_data_grow(struct ch_data *data, size_t lo, size_t hi)
 {
-    const size_t bytes = hi - lo, has = ch_device_free_bytes(data->device);
-    chorus_status st = CHORUS_OK;
+    const size_t bytes = hi - lo;
+    size_t has = 0;
+    chorus_status st = ch_device_free_bytes(data->device, &has);
 
-    if (bytes > has / data->n_sharing)
-        st = CH_FAIL(CHORUS_ERR_NOMEM, "its GPU (%s) has %zu bytes free, %u PEs share it",
-                     ch_device_id_of(data->device)->name, has, data->n_sharing);
+    if (st == CHORUS_OK && bytes > has / data->n_sharing)
+        st =
+            CH_FAIL(CHORUS_ERR_NOMEM,
+                    "its GPU (%s) has %zu bytes free, %u PEs share it, and each needs %zu; end "
+                    "other work on it, or raise the limit that MPS sets "
+                    "(CUDA_MPS_PINNED_DEVICE_MEM_LIMIT)",
+                    ch_device_id_of(data->device)->name, has, data->n_sharing, bytes);
     CH_TRY(ch_data_vote(data, st));
     return ch_data_add_chunk(data, data->symmetric_offset + lo, data->symmetric_offset + hi);
 }

@@ -94,18 +94,22 @@ static chorus_status check_memory_left(struct ch_heap *heap, size_t bytes)
         n, bytes, memory.of, memory.bytes);
 }
 
-/* The limit to which the heap grows if it needs `limit`: at least a step above `old`, so that
- * small allocations seldom communicate, and at most the reserved size. */
-static size_t next_limit(const struct ch_heap *heap, size_t old, size_t limit)
+/* A limit in whole pages, at most the reserved size. */
+static size_t in_pages(const struct ch_heap *heap, size_t limit)
 {
     const size_t most = heap->symmetric_bytes;
     const size_t page = heap->data != NULL ? heap->data->granule_bytes : CH_HEAP_PAGE_BYTES;
-    size_t next = limit;
+    const size_t whole = (limit + page - 1) / page * page;
 
-    if (heap->step_bytes > most - old) return most;
-    if (next < old + heap->step_bytes) next = old + heap->step_bytes;
-    next = (next + page - 1) / page * page;
-    return next < most ? next : most;
+    return whole < most ? whole : most;
+}
+
+/* The limit to which the heap grows if it needs `limit`: at least a step above `old`, so that
+ * small allocations seldom communicate. */
+static size_t next_limit(const struct ch_heap *heap, size_t old, size_t limit)
+{
+    if (heap->step_bytes > heap->symmetric_bytes - old) return heap->symmetric_bytes;
+    return in_pages(heap, limit < old + heap->step_bytes ? old + heap->step_bytes : limit);
 }
 
 /* The bytes [lo, hi) of PE pe's symmetric part, at its own address. */
@@ -245,10 +249,15 @@ static chorus_status grow(struct ch_heap *heap, size_t next, size_t bytes_asked)
 chorus_status ch_heap_grow(struct ch_heap *heap, size_t limit, size_t bytes_asked)
 {
     const size_t old = heap->arena.limit;
-    const chorus_status st =
-        grow(heap, limit == old ? old : next_limit(heap, old, limit), bytes_asked);
+    const size_t least = limit == old ? old : in_pages(heap, limit),
+                 next = limit == old ? old : next_limit(heap, old, limit);
+    chorus_status st = grow(heap, next, bytes_asked);
     char why[WHY_BYTES];
 
+    if (st == CHORUS_ERR_NOMEM && least < next) { /* on all PEs; there is no room for a step */
+        ch_error_forget();
+        st = grow(heap, least, bytes_asked);
+    }
     if (st != CHORUS_ERR_NOMEM) return st;
     (void)snprintf(why, sizeof(why), "%s", ch_error_message());
     return ch_heap_fail_no_room(heap, bytes_asked, why);

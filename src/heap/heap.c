@@ -15,7 +15,9 @@ static chorus_status fail_over_limit(const struct ch_heap *heap, size_t bytes)
     size_t has;
 
     ch_memory_left("", &memory);
-    has = heap->data != NULL ? ch_device_free_bytes(heap->data->device) : memory.bytes;
+    has = memory.bytes;
+    if (heap->data != NULL && ch_device_free_bytes(heap->data->device, &has) != CHORUS_OK)
+        has = SIZE_MAX; /* unknown */
     return ch_heap_fail_no_room(heap, bytes,
                                 bytes > has ? "request less: it is more memory than there is"
                                             : "raise CHORUS_HEAP_MAX");
