@@ -9,8 +9,10 @@
 #include "team/device.h"
 
 #include <check.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* What the kernels of the two files have, and how often they got it. */
 static struct ch_device_state kept[2];
@@ -39,8 +41,14 @@ static const char *store_second(const void *state)
 }
 
 static struct chorusx_module files[2] = {
-    {.file = "first.cu", .bytes = sizeof(struct ch_device_state), .store = store_first},
-    {.file = "second.cu", .bytes = sizeof(struct ch_device_state), .store = store_second},
+    {.file = "first.cu",
+     .bytes = sizeof(struct ch_device_state),
+     .store = store_first,
+     .version = CHORUSX_MODULE_VERSION},
+    {.file = "second.cu",
+     .bytes = sizeof(struct ch_device_state),
+     .store = store_second,
+     .version = CHORUSX_MODULE_VERSION},
 };
 
 /* The file has the state that there is, or none. */
@@ -114,6 +122,31 @@ START_TEST(file__refused_by_cuda__is_tried_again)
 }
 END_TEST
 
+/* One line in the log, once the file is loaded. */
+START_TEST(file__that_cuda_refuses__is_named_once)
+{
+    char said[4096] = "";
+    FILE *log = tmpfile();
+    const char *line;
+
+    ck_assert_ptr_nonnull(log);
+    ck_assert_int_ge(dup2(fileno(log), STDERR_FILENO), 0);
+    chorusx_module_register(&files[0]);
+    n_refusals = 3;
+    ck_assert_int_eq(chorus_init(), CHORUS_OK);
+    chorus_free(chorus_malloc(8));
+    chorus_finalize();
+    unregister_all();
+    rewind(log);
+    ck_assert_uint_gt(fread(said, 1, sizeof(said) - 1, log), 0);
+    line = strstr(said, "kernels of first.cu cannot make calls, as CUDA refuses the copy of "
+                        "their state (no such symbol); is the file compiled for this GPU");
+    ck_assert_msg(line != NULL, "%s", said);
+    ck_assert_msg(strstr(line + 20, "first.cu") == NULL, "%s", said);
+    (void)fclose(log);
+}
+END_TEST
+
 START_TEST(file__of_another_version__is_named)
 {
     struct chorusx_module other = files[0];
@@ -131,6 +164,12 @@ START_TEST(file__of_another_version__is_named)
     ck_assert_int_eq(n_stores[0], 0);
     chorusx_module_unregister(&other);
     chorus_finalize();
+    other = files[0];
+    other.version += 1; /* of as many bytes */
+    chorusx_module_register(&other);
+    ck_assert_int_eq(chorus_init(), CHORUS_ERR_ARG);
+    ck_assert_ptr_nonnull(strstr(chorusx_last_error(), "of another version (0.2 with "));
+    chorusx_module_unregister(&other);
 }
 END_TEST
 
@@ -190,6 +229,7 @@ int main(void)
     tcase_add_test(tcase, files__between_init_and_finalize__have_the_state);
     tcase_add_test(tcase, file__loaded_after_init__has_the_state);
     tcase_add_test(tcase, file__refused_by_cuda__is_tried_again);
+    tcase_add_test(tcase, file__that_cuda_refuses__is_named_once);
     tcase_add_test(tcase, file__of_another_version__is_named);
     tcase_add_test(tcase, files__with_the_heap_on_the_host__are_left_alone);
     tcase_add_test(tcase, module__given_and_taken__has_the_state_and_none);

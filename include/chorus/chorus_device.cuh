@@ -68,13 +68,49 @@
 CH_STATE_SCOPE __constant__ struct ch_device_state ch_state = CH_NO_STATE;
 static struct ch_device_state ch_state_given = CH_NO_STATE; /* to them, as the host knows it */
 
-/* One thread's call finds no state: the kernel ends, and says why. */
+/* Is this thread the first one to report something? `word` is 0 before that. */
+CH_FN int ch_is_first(unsigned *word)
+{
+    return atomicCAS(word, 0u, 1u) == 0u;
+}
+
+/* One thread's call finds no state: the first such thread says why, and the kernel ends once it
+ * has. */
 CH_PART void ch_no_state(void)
 {
-    printf("chorus: a kernel made a call, but its file has no state: the job has not begun, or "
-           "has ended, its heap is not on GPUs, or the file was loaded later; then call "
-           "chorusx_module_init in it, before the launch\n");
+    static __device__ unsigned is_said;
+
+    if (ch_is_first(&is_said)) {
+        printf(
+            "chorus: a kernel made a call, but its file has no state: the job has not begun, "
+            "or has ended, its heap is not on GPUs, or the file was loaded later; then call "
+            "chorusx_module_init in it, before the launch\n");
+        __threadfence();
+        atomicExch(&is_said, 2u);
+    }
+    while (atomicAdd(&is_said, 0u) != 2u) {
+    }
     __trap();
+}
+
+/* The kernel ends here if its file has no state. */
+CH_FN void ch_expect_state(void)
+{
+    if (__builtin_expect(ch_state.world.n == 0, 0)) ch_no_state();
+}
+
+/* What functions that return numbers return for a bad team. */
+CH_FN int ch_no_number(void)
+{
+    ch_expect_state();
+    return -1;
+}
+
+/* What functions that return addresses return where there is none. */
+CH_FN void *ch_no_address(void)
+{
+    ch_expect_state();
+    return 0;
 }
 
 /* Store a state, null for none, for the kernels of this file. */
@@ -103,6 +139,7 @@ struct ch_module {
     {
         known.file = __BASE_FILE__;
         known.bytes = sizeof(struct ch_device_state);
+        known.version = CHORUSX_MODULE_VERSION;
         known.store = ch_state_store;
         chorusx_module_register(&known);
     }
@@ -414,11 +451,13 @@ CH_FN void ch_report_far(chorus_status st, int pe, struct ch_lanes g)
  */
 CHORUS_BOTH int chorus_my_pe(void)
 {
+    ch_expect_state();
     return (int)ch_state.world.me;
 }
 
 CHORUS_BOTH int chorus_n_pes(void)
 {
+    ch_expect_state();
     return (int)ch_state.world.n;
 }
 
@@ -426,14 +465,14 @@ CHORUS_BOTH int chorus_team_my_pe(chorus_team_t team)
 {
     const struct ch_device_team *found = ch_team_of(team);
 
-    return found != 0 ? (int)found->me : -1;
+    return found != 0 ? (int)found->me : ch_no_number();
 }
 
 CHORUS_BOTH int chorus_team_n_pes(chorus_team_t team)
 {
     const struct ch_device_team *found = ch_team_of(team);
 
-    return found != 0 ? (int)found->n : -1;
+    return found != 0 ? (int)found->n : ch_no_number();
 }
 
 /**
@@ -455,7 +494,8 @@ CHORUS_BOTH int chorus_team_translate_pe(chorus_team_t src_team, int src_pe,
 {
     const struct ch_device_team *src = ch_team_of(src_team), *dest = ch_team_of(dest_team);
 
-    if (src == 0 || dest == 0 || src_pe < 0 || (uint32_t)src_pe >= src->n) return -1;
+    if (src == 0 || dest == 0 || src_pe < 0 || (uint32_t)src_pe >= src->n)
+        return ch_no_number();
     for (uint32_t pe = 0; pe < dest->n; pe++)
         if (dest->worlds[pe] == src->worlds[src_pe]) return (int)pe;
     return -1;
@@ -477,7 +517,7 @@ CHORUS_BOTH int chorus_team_translate_pe(chorus_team_t src_team, int src_pe,
  */
 CHORUS_BOTH void *chorus_ptr(const void *addr, int pe)
 {
-    return ch_is_far(pe) ? 0 : ch_at_pe((char *)(uintptr_t)addr, pe);
+    return ch_is_far(pe) ? ch_no_address() : ch_at_pe((char *)(uintptr_t)addr, pe);
 }
 
 /**
@@ -497,7 +537,7 @@ CHORUS_BOTH void *chorusx_mc_ptr(chorus_team_t team, const void *addr)
 {
     const struct ch_device_team *found = ch_team_of(team);
 
-    if (found == 0 || found->multicast == 0) return 0;
+    if (found == 0 || found->multicast == 0) return ch_no_address();
     return (char *)(uintptr_t)addr + found->multicast;
 }
 

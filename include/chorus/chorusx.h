@@ -1014,16 +1014,21 @@ CHORUS_RMA_TYPES(CHORUS_DECLARE_ALLTOALLV)
  */
 CHORUS_CODE int chorusx_device_state(void *state_out, size_t bytes);
 
-/* A file of CUDA C++ whose kernels make calls. The first three are of the program, the others
- * of the library. */
+/* The version of the headers, whose calls inside kernels agree with the library of that version
+ * on how data are sent. */
+#define CHORUSX_MODULE_VERSION (CHORUS_MAJOR_VERSION * 1000 + CHORUS_MINOR_VERSION)
+
+/* A file of CUDA C++ whose kernels make calls. The first four are of the program, the others of
+ * the library. */
 struct chorusx_module {
     const char *file;
     size_t bytes; /* of the state that it has room for */
     /* Store the state, null for none, where its kernels find it, on the current GPU. Returns
      * null, or why CUDA refuses. */
     const char *(*store)(const void *state);
+    int version; /* CHORUSX_MODULE_VERSION of its headers */
+    int has_state, was_refused, is_reported;
     struct chorusx_module *next;
-    int has_state, was_refused;
 };
 
 /**

@@ -36,10 +36,30 @@ CH_FN struct ch_coll ch_coll_on_device_team(const struct ch_device_team *team, v
     return c;
 }
 
-/* The PE is in no team of that handle, or the file has no state. */
-CH_PART int ch_refuse_team(void)
+/* The first call of the file's kernels that is refused says why. */
+CH_PART void ch_say_refused(chorus_team_t handle, int root)
 {
-    if (ch_state.world.n == 0) ch_no_state();
+    static __device__ unsigned is_said;
+    const struct ch_device_team *team = ch_team_of(handle);
+
+    if (!ch_is_first(&is_said)) return;
+    if (team == 0)
+        printf("chorus: PE %u: a kernel called a collective of team %d, and this PE is in no "
+               "such team: it was destroyed, or never made; the call returned CHORUS_ERR_ARG "
+               "(said once)\n",
+               ch_state.world.me, handle);
+    else
+        printf("chorus: PE %u: a kernel called a collective with root %d, and its team has %u "
+               "PEs; the call returned CHORUS_ERR_ARG (said once)\n",
+               ch_state.world.me, root, team->n);
+}
+
+/* The PE is in no team of that handle, or the team has no such root, or the file has no state.
+ * By its address, so that callers have no stack for what is printed. */
+CH_PART int ch_refuse_call(chorus_team_t handle, int root)
+{
+    ch_expect_state();
+    ch_by_address(ch_say_refused)(handle, root);
     return CHORUS_ERR_ARG;
 }
 
@@ -244,7 +264,7 @@ CH_FN int ch_sync_team(chorus_team_t handle, struct ch_lanes g)
     chorus_status st;
     struct ch_coll c;
 
-    if (team == 0) return ch_refuse_team();
+    if (team == 0) return ch_refuse_call(handle, 0);
     c = ch_coll_on_device_team(team, 0, 0, 0, 1);
     st = ch_check_call(CHORUS_COLL_barrier, team, &c, 0, 0, 0, g);
     if (st != CHORUS_OK) return st;
@@ -284,8 +304,7 @@ CH_FN int ch_move_call(chorus_team_t handle, void *dest, const void *source, siz
     const size_t bytes = count * elem_bytes;
     struct ch_coll c;
 
-    if (team == 0) return ch_refuse_team();
-    if (root < 0 || (uint32_t)root >= team->n) return CHORUS_ERR_ARG;
+    if (team == 0 || root < 0 || (uint32_t)root >= team->n) return ch_refuse_call(handle, root);
     if (!ch_is_short(team, bytes) && team->is_away)
         return ch_call_away<COLL, CHORUS_TYPE_u8, CHORUS_OP_sum, 1>(
             team, dest, source, bytes, (uint32_t)root, type, elem_bytes, g);
@@ -301,7 +320,7 @@ CH_FN int ch_combine_call(chorus_team_t handle, void *dest, const void *source, 
     const struct ch_device_team *team = ch_team_of(handle);
     struct ch_coll c;
 
-    if (team == 0) return ch_refuse_team();
+    if (team == 0) return ch_refuse_call(handle, 0);
     if (!ch_is_short(team, count * BYTES) && team->is_away)
         return ch_call_away<COLL, TYPE, OP, BYTES>(team, dest, source, count, 0, TYPE, BYTES,
                                                    g);

@@ -32,7 +32,7 @@ CH_FN struct ch_far ch_far_here(void)
 /* The same in calls of one thread, which say so if there is no state. */
 CH_FN struct ch_far ch_far_if_state(void)
 {
-    if (__builtin_expect(ch_state.world.n == 0, 0)) ch_no_state();
+    ch_expect_state();
     return ch_far_here();
 }
 
@@ -48,7 +48,7 @@ CH_FN struct ch_there ch_there_of(const void *mine, int pe)
 CH_FN void ch_put_far(void *dest, const void *source, size_t bytes, struct ch_far_signal signal,
                       int pe, int waits, struct ch_lanes g)
 {
-    if (__builtin_expect(ch_state.world.n == 0, 0)) __trap(); /* what prints takes registers */
+    ch_expect_state();
     ch_report_far(
         ch_far_put(ch_far_here(), ch_there_of(dest, pe), source, bytes, signal, waits, g), pe,
         g);
@@ -57,7 +57,7 @@ CH_FN void ch_put_far(void *dest, const void *source, size_t bytes, struct ch_fa
 CH_FN void ch_get_far(void *dest, const void *source, size_t bytes, int pe, int waits,
                       struct ch_lanes g)
 {
-    if (__builtin_expect(ch_state.world.n == 0, 0)) __trap();
+    ch_expect_state();
     ch_report_far(ch_far_get(ch_far_here(), dest, ch_there_of(source, pe), bytes, waits, g), pe,
                   g);
 }

@@ -21,7 +21,7 @@ CH_FN int ch_wait_on(struct ch_wait *w)
 {
     chorus_status st;
 
-    if (__builtin_expect(ch_state.world.n == 0, 0)) ch_no_state();
+    ch_expect_state();
     st = ch_wait_slow(ch_wait_policy_here(), w);
     if (st != CHORUS_OK) ch_report_late(0, st, ch_state.world.me);
     return st == CHORUS_OK;

@@ -29,6 +29,13 @@ static void note(struct chorusx_module *module, int has_state)
     module->has_state = has_state;
 }
 
+/* Was a file compiled with headers of this library's version? */
+static bool is_ours(const struct chorusx_module *module)
+{
+    return module->bytes == sizeof(struct ch_device_state) &&
+           module->version == CHORUSX_MODULE_VERSION;
+}
+
 /* A file that does not have the state, or has it, which from now on counts as the opposite.
  * CUDA is not called under the mutex: it may load libraries, whose constructors register. */
 static struct chorusx_module *next_module(int has_state)
@@ -37,8 +44,8 @@ static struct chorusx_module *next_module(int has_state)
 
     (void)pthread_mutex_lock(&mutex);
     module = modules;
-    while (module != NULL && (module->has_state != has_state || module->was_refused ||
-                              module->bytes != sizeof(struct ch_device_state)))
+    while (module != NULL &&
+           (module->has_state != has_state || module->was_refused || !is_ours(module)))
         module = module->next;
     if (module != NULL) note(module, !has_state);
     (void)pthread_mutex_unlock(&mutex);
@@ -57,18 +64,26 @@ static void forget_refusals(void)
     (void)pthread_mutex_unlock(&mutex);
 }
 
-/* Store the state, null for none, in a file's memory. */
-static void store(struct chorusx_module *module, const struct ch_device_state *state)
+/* Store the state, null for none, in a file's memory. is_loading: its constructor runs, so that
+ * CUDA may not know of its variables yet, and a refusal is no fault. */
+static void store(struct chorusx_module *module, const struct ch_device_state *state,
+                  bool is_loading)
 {
     const char *const why = module->store(state);
 
     if (why == NULL) return;
     module->was_refused = 1;
-    CH_LOG(
-        INFO,
-        "kernels of %s have no state yet, as CUDA refuses the copy (%s); calls that allocate "
-        "try it again",
-        module->file, why);
+    if (is_loading || state == NULL)
+        CH_LOG(INFO,
+               "kernels of %s have no state yet, as CUDA refuses the copy (%s); calls that "
+               "allocate try it again",
+               module->file, why);
+    else if (!module->is_reported)
+        CH_LOG(WARN,
+               "kernels of %s cannot make calls, as CUDA refuses the copy of their state (%s); "
+               "is the file compiled for this GPU (nvcc -arch=native)?",
+               module->file, why);
+    if (!is_loading && state != NULL) module->is_reported = 1;
 }
 
 /* The state that kernels have; false: kernels of this PE make no calls. */
@@ -80,7 +95,7 @@ static bool find_state(const struct ch_context *context, struct ch_device_state 
     return ch_teams_device_state(context->teams, state) == CHORUS_OK;
 }
 
-void ch_modules_give_all(const struct ch_context *context)
+static void give_all(const struct ch_context *context, bool is_loading)
 {
     struct ch_device_state state;
     struct chorusx_module *module;
@@ -89,9 +104,14 @@ void ch_modules_give_all(const struct ch_context *context)
     if (!find_state(context, &state)) return;
     before = ch_device_enter(ch_heap_device(context->heap));
     while ((module = next_module(0)) != NULL)
-        store(module, &state);
+        store(module, &state, is_loading);
     ch_device_leave(ch_heap_device(context->heap), before);
     forget_refusals();
+}
+
+void ch_modules_give_all(const struct ch_context *context)
+{
+    give_all(context, false);
 }
 
 void ch_modules_take(const struct ch_context *context)
@@ -103,18 +123,20 @@ void ch_modules_take(const struct ch_context *context)
     if (device == NULL) return;
     before = ch_device_enter(device);
     while ((module = next_module(1)) != NULL)
-        store(module, NULL);
+        store(module, NULL, false);
     ch_device_leave(device, before);
     forget_refusals();
 }
 
 static chorus_status check_version(const struct chorusx_module *module)
 {
-    if (module->bytes == sizeof(struct ch_device_state)) return CHORUS_OK;
-    return CH_FAIL(CHORUS_ERR_ARG,
-                   "%s was compiled with a chorus_device.cuh of another version (%zu bytes of "
-                   "state, this library has %zu); compile it again",
-                   module->file, module->bytes, sizeof(struct ch_device_state));
+    if (is_ours(module)) return CHORUS_OK;
+    return CH_FAIL(
+        CHORUS_ERR_ARG,
+        "%s was compiled with a chorus_device.cuh of another version (%d.%d with %zu "
+        "bytes of state, this library is %d.%d and has %zu); compile it again",
+        module->file, module->version / 1000, module->version % 1000, module->bytes,
+        CHORUS_MAJOR_VERSION, CHORUS_MINOR_VERSION, sizeof(struct ch_device_state));
 }
 
 chorus_status ch_modules_check(void)
@@ -136,13 +158,14 @@ void chorusx_module_register(struct chorusx_module *module)
     (void)pthread_mutex_lock(&mutex);
     module->has_state = 0;
     module->was_refused = 0;
+    module->is_reported = 0;
     module->next = modules;
     modules = module;
     (void)__atomic_fetch_add(&ch_modules_waiting, 1, __ATOMIC_RELAXED);
     (void)pthread_mutex_unlock(&mutex);
     if (context == NULL) return;
     (void)ch_handle_status(__func__, check_version(module));
-    ch_modules_give_all(context);
+    give_all(context, true);
 }
 
 void chorusx_module_unregister(struct chorusx_module *module)
