@@ -12,7 +12,8 @@
 /* A variable NVSHMEM_name that has a meaning here, and what it does. */
 /* clang-format off */
 #define NVSHMEM_VARIABLE_LIST(X)                                                               \
-    X(SYMMETRIC_SIZE, "largest heap of a PE in bytes, such as 1G; CHORUS_HEAP_MAX")            \
+    X(SYMMETRIC_SIZE, "no effect: the heap grows as the program allocates")                    \
+    X(MAX_MEMORY_PER_GPU, "largest heap of a PE in bytes, such as 1G; CHORUS_HEAP_MAX")        \
     X(DEBUG, "messages: VERSION, WARN, INFO, ABORT, TRACE; CHORUS_LOG")                        \
     X(VERSION, "1: print the version at the start")                                            \
     X(INFO, "1: print this")                                                                   \
@@ -43,10 +44,12 @@ static inline const char *nvshmem_log_of(const char *debug)
     return "warn";
 }
 
-/* Before a job begins. A variable of Chorus that is set keeps its value. */
+/* Before a job begins. A variable of Chorus that is set keeps its value. NVSHMEM_SYMMETRIC_SIZE
+ * is no limit, as it is none of NVSHMEM's heaps that grow: programs set it themselves to the
+ * sum of their objects, without what aligns these. */
 static inline void nvshmem_prepare(void)
 {
-    const char *const bytes = getenv("NVSHMEM_SYMMETRIC_SIZE");
+    const char *const bytes = getenv("NVSHMEM_MAX_MEMORY_PER_GPU");
     const char *const debug = getenv("NVSHMEM_DEBUG");
 
     nvshmem_name_calls(); /* a program may use other interfaces, too */
@@ -56,7 +59,7 @@ static inline void nvshmem_prepare(void)
     if (nvshmem_is_on("NVSHMEM_DISABLE_MNNVL")) (void)setenv("CHORUS_FABRIC", "0", 0);
     if (bytes == NULL || getenv("CHORUS_HEAP_MAX") != NULL) return;
     (void)setenv("CHORUS_HEAP_MAX", bytes, 0);
-    chorusx_set_names("nvshmem", "NVSHMEM_SYMMETRIC_SIZE");
+    chorusx_set_names("nvshmem", "NVSHMEM_MAX_MEMORY_PER_GPU");
 }
 
 /* Is a variable, "NVSHMEM_name=value", in the list, or one of those that builds use? */

@@ -122,11 +122,21 @@ static inline int nvshmemx_take_comm(void *mpi_comm, chorusx_init_attr_t *job)
     return NVSHMEMX_ERROR_NOT_SUPPORTED;
 }
 
+/* Returns the code after printing why. */
+static inline int nvshmemx_refuse_start(unsigned flags, const char *why)
+{
+    (void)fprintf(stderr, "nvshmemx_init_attr: flags are 0x%x, and %s\n", flags, why);
+    return NVSHMEMX_ERROR_INVALID_VALUE;
+}
+
 /* The job of shmem_init, of Chorus, which shmem_finalize will end. */
 static inline int nvshmemx_join_shmem(void)
 {
     nvshmem_name_calls();
-    if (chorusx_init_status() != 1) return NVSHMEMX_ERROR_INVALID_VALUE;
+    if (chorusx_init_status() != 1)
+        return nvshmemx_refuse_start(
+            NVSHMEMX_INIT_WITH_SHMEM,
+            "the program has not called shmem_init of Chorus (-lchorus-shmem)");
     nvshmem_is_guest = 1;
     nvshmem_begin();
     return NVSHMEMX_SUCCESS;
@@ -151,12 +161,14 @@ static inline int nvshmemx_init_attr(unsigned int flags, nvshmemx_init_attr_t *a
     memset(&job, 0, sizeof(job));
     if (flags == NVSHMEMX_INIT_WITH_SHMEM) return nvshmemx_join_shmem();
     if (flags == NVSHMEMX_INIT_WITH_MPI_COMM || flags == NVSHMEMX_INIT_WITH_UNIQUEID) {
-        if (attributes == NULL) return NVSHMEMX_ERROR_INVALID_VALUE;
+        if (attributes == NULL) return nvshmemx_refuse_start(flags, "the attributes are null");
         status = nvshmemx_take_args(flags, attributes, &job);
         if (status != NVSHMEMX_SUCCESS) return status;
         set = CHORUSX_INIT_UNIQUEID;
     } else if (flags != 0) {
-        return NVSHMEMX_ERROR_INVALID_VALUE;
+        return nvshmemx_refuse_start(
+            flags, "expected 0 or one of NVSHMEMX_INIT_WITH_MPI_COMM, "
+                   "NVSHMEMX_INIT_WITH_SHMEM and NVSHMEMX_INIT_WITH_UNIQUEID");
     }
     if (attributes != NULL && attributes->version == NVSHMEM_INIT_ATTR_V2_IDENTIFIER &&
         attributes->args.cuda_device_id >= 0) {

@@ -15,13 +15,16 @@ int main(void)
 {
     int here = 0, *there;
 
-    (void)setenv("NVSHMEM_SYMMETRIC_SIZE", "16M", 1);
+    (void)setenv("NVSHMEM_SYMMETRIC_SIZE", "1M", 1); /* no limit */
+    (void)setenv("NVSHMEM_MAX_MEMORY_PER_GPU", "16M", 1);
     (void)chorusx_set_error_handler(print);
     nvshmem_int_p(&here, 1, 0);
+    (void)nvshmemx_init_attr(NVSHMEMX_INIT_THREAD_PES, NULL);
     nvshmem_init();
     nvshmem_init();
     there = (int *)nvshmem_malloc(sizeof(*there));
     nvshmem_int_put(&here, there, 1, 0);
+    nvshmem_free(nvshmem_malloc((size_t)8 << 20));
     nvshmemx_int_put_on_stream(there, &here, 1, 9, NULL);
     if (nvshmem_int_sum_reduce(NVSHMEM_TEAM_INVALID, there, there, 1) != 0)
         print(0, chorusx_last_error());

@@ -25,11 +25,11 @@ def expect(variables, times, part):
         sys.exit(f"with {variables} this is not said {times} times: {part}\n{said}")
 
 
-expect({"NVSHMEM_HOME": "/x", "NVSHMEM_SYMMETRIC_SIZE": "64M", "NVSHMEM_DEBUG": "WARN"}, 0, "not used by Chorus")
+expect({"NVSHMEM_HOME": "/x", "NVSHMEM_SYMMETRIC_SIZE": "1", "NVSHMEM_DEBUG": "WARN"}, 0, "not used by Chorus")
 expect({"NVSHMEM_BOOTSTRAP": "MPI"}, 1, f"chorus: NVSHMEM_BOOTSTRAP is not used by Chorus; {HELP}")
 expect({"NVSHMEM_BOOTSTRAP": "MPI", "NVSHMEM_X": "1"}, 1, " are not used by Chorus; ")
 expect({"NVSHMEM_BOOTSTRAP": "MPI", "CHORUS_LOG": "error"}, 0, "not used by Chorus")
 expect({"NVSHMEM_VERSION": "1"}, 1, "Chorus, the API of NVSHMEM 3.8.0\n")
 expect({"NVSHMEM_VERSION": "0"}, 0, "the API of NVSHMEM")
-expect({"NVSHMEM_INFO": "1"}, 1, "NVSHMEM_SYMMETRIC_SIZE: largest heap of a PE in bytes, such as 1G; CHORUS_HEAP_MAX\n")
+expect({"NVSHMEM_INFO": "1"}, 1, "NVSHMEM_MAX_MEMORY_PER_GPU: largest heap of a PE in bytes, such as 1G; CHORUS_HEAP_MAX\n")
 expect({"NVSHMEM_DEBUG": "INFO"}, 1, " PE 0 info: Chorus ")
