@@ -39,8 +39,9 @@ static inline int nvshmemx_qp_create(int num_qps, nvshmemx_qp_handle_t **out_qp_
  * is no driver. */
 static inline void *nvshmemx_driver_function(const char *name)
 {
-    void *const driver = dlopen("libcuda.so.1", RTLD_NOW);
+    static void *driver; /* opened by the first call that finds it, for good */
 
+    if (driver == NULL) driver = dlopen("libcuda.so.1", RTLD_NOW);
     return driver != NULL ? dlsym(driver, name) : NULL;
 }
 
@@ -53,7 +54,9 @@ static inline int nvshmemx_set_state(const char *function, void *module, int is_
     size_t bytes = 0;
 
     *(void **)(void *)&find = nvshmemx_driver_function(function);
-    if (find == NULL) return NVSHMEMX_ERROR_NOT_SUPPORTED;
+    if (find == NULL)
+        return chorusx_device_failed("finding the state of a module's kernels",
+                                     "there is no driver (libcuda.so.1), or it is too old");
     if (find(&state, &bytes, module, "ch_state") != CUDA_SUCCESS)
         return chorusx_device_failed(
             "finding the state of a module's kernels",
