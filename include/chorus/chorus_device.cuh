@@ -18,12 +18,13 @@
  *
  * State: the kernels of a file (of a module of CUDA) find the PE and its teams in a variable of
  * that file, which registers itself with the library when it is loaded, so that chorus_init
- * fills it in, and chorus_finalize takes it away. A kernel that makes a call without it traps:
- * calls of one thread, collectives and waits print why. One process is one PE; teams that are
- * made or destroyed later are known to all files at once.
+ * fills it in, and chorus_finalize takes it away. A kernel that makes a call without it prints
+ * why, and traps. One process is one PE; teams that are made or destroyed later are known to
+ * all files at once.
  *
  * What chorus.h says of a call holds here too, but where this says otherwise. Arguments are not
- * checked, except teams and roots: a bad one is ERR_ARG. A PE that waits for others holds its
+ * checked, except teams and roots of collectives: a bad one is ERR_ARG, and the first such call
+ * of a file prints why. A PE that waits for others holds its
  * place on the GPU, so all blocks that wait for one another must be resident:
  * chorusx_collective_launch sees to that. Where a kernel is loaded when it is first launched,
  * that waits for those that run: CUDA_MODULE_LOADING=EAGER loads all at the start. A wait that

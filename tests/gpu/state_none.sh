@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# state_none.sh: calls inside kernels without a state end with a failure of CUDA, and with a
-# message, but for a put of a block. Not beside others under MPS, whose clients a trap ends.
+# state_none.sh: calls inside kernels without a state end with a failure of CUDA, and with one
+# message. Not beside others under MPS, whose clients a trap ends.
 # usage: state_none.sh TEST_GPU_STATE
 set -eu
 program=$1 failed=0
@@ -20,6 +20,5 @@ try() {
        failed=1 ;;
     esac
 }
-for call in 0 1 2 3; do try $call 'its file has no state'; done
-try 4 ''
+for call in 0 1 2 3 4 5; do try $call 'its file has no state'; done
 exit $failed
