@@ -25,10 +25,14 @@ dangling=$(find "$NVSHMEM_HOME" -xtype l)
 cd "$folder" || exit 1
 
 # Headers that programs of others include, each alone.
-for header in nvshmem.h nvshmemx.h nvshmem_host.h device/nvshmem_defines.h device/nvshmemx_defines.h \
+for header in nvshmem.h nvshmemx.h nvshmem_host.h bootstrap_device_host/nvshmem_uniqueid.h \
+    device/nvshmem_defines.h device/nvshmemx_defines.h \
     device/nvshmem_coll_defines.cuh device/nvshmemx_coll_defines.cuh device/nvshmem_device_macros.h \
-    device_host/nvshmem_common.cuh device_host/nvshmem_types.h host/nvshmem_api.h host/nvshmemx_api.h \
-    host/nvshmem_coll_api.h host/nvshmemx_coll_api.h host/nvshmem_macros.h; do
+    device/nvshmemx_collective_launch_apis.h device_host/nvshmem_common.cuh device_host/nvshmem_types.h \
+    device_host_transport/nvshmem_common_transport.h device_host_transport/nvshmem_constants.h \
+    host/nvshmem_api.h host/nvshmemx_api.h host/nvshmem_coll_api.h host/nvshmemx_coll_api.h host/nvshmem_macros.h \
+    non_abi/nvshmem_version.h non_abi/nvshmemx_error.h non_abi/device/coll/reduce.cuh \
+    non_abi/device/pt-to-pt/transfer_device.cuh non_abi/device/wait/nvshmemi_wait_until_apis.cuh; do
     echo "#include <$header>
 int main(void) { return nvshmemx_init_status() + NVSHMEM_CMP_EQ; }" >alone.c
     cc -fsyntax-only -I"$NVSHMEM_HOME/include" alone.c || fail "$header cannot be compiled alone"
@@ -66,6 +70,13 @@ for program in host host++; do
     [ "$said" = "PE 0 of 2
 PE 1 of 2" ] || fail "$program says \"$said\""
 done
+# The library's name of before NVSHMEM 3, as a name and as a file.
+for old in "-L$NVSHMEM_HOME/lib -lnvshmem" "$NVSHMEM_HOME/lib/libnvshmem.a"; do
+    # shellcheck disable=SC2086
+    cc host.c -I"$NVSHMEM_HOME/include" $old -ldl -o old || fail "$old cannot be linked"
+    CHORUS_HEAP=host "$NVSHMEM_HOME/bin/nvshmrun" -n 2 ./old >log || fail "a program of $old fails"
+    readelf -d old | grep -q 'libchorus.so.0' || fail "a program of $old does not load libchorus"
+done
 "$NVSHMEM_HOME/bin/nvshmem-info" --version >log || fail "nvshmem-info fails"
 
 if command -v cmake >/dev/null; then
@@ -75,12 +86,18 @@ if command -v cmake >/dev/null; then
 cmake_minimum_required(VERSION 3.13)
 project(outside CXX)
 find_package(NVSHMEM 3.0 REQUIRED)
-add_executable(host host.cpp)
+find_library(old_name nvshmem PATHS ${NVSHMEM_PREFIX}/lib REQUIRED NO_DEFAULT_PATH)
+foreach(name host old)
+    add_executable(${name} host.cpp)
+endforeach()
 target_link_libraries(host nvshmem::nvshmem_host nvshmem::nvshmem_device)
+target_link_libraries(old nvshmem::nvshmem)
 END
     (cmake -S project -B project/build -DNVSHMEM_DIR="$NVSHMEM_HOME/lib/cmake/nvshmem" &&
         cmake --build project/build) >log 2>&1 || fail "cmake: $(cat log)"
-    CHORUS_HEAP=host "$NVSHMEM_HOME/bin/nvshmrun" -n 2 project/build/host >log || fail "cmake's program fails"
+    for program in host old; do
+        CHORUS_HEAP=host "$NVSHMEM_HOME/bin/nvshmrun" -n 2 "project/build/$program" >log || fail "cmake's $program fails"
+    done
 fi
 
 PATH=$PATH:/usr/local/cuda/bin
@@ -120,6 +137,26 @@ for how in '-std=c++11' '-std=c++20 -rdc=true'; do
     ! grep -q 'warning' log || fail "nvcc $how warns: $(cat log)"
 done
 readelf -d program | grep -q 'libchorus.so.0' || fail "the program does not load libchorus"
+# The old name, as nvcc links with and without relocatable device code, also where that is a step of its own.
+cat >small.cu <<'END'
+#include <nvshmem.h>
+__global__ void kernel(int *word)
+{
+    nvshmem_int_p(word, 1, nvshmem_my_pe());
+    nvshmem_barrier_all();
+}
+int main() { kernel<<<1, 1>>>(0); return nvshmemx_init_status(); }
+END
+old="-L$NVSHMEM_HOME/lib -lnvshmem"
+for how in '' '-rdc=true'; do
+    # shellcheck disable=SC2086
+    nvcc -O0 -Xptxas -O0 -arch=sm_90 $how -I"$NVSHMEM_HOME/include" -c small.cu >log 2>&1 || fail "nvcc $how: $(cat log)"
+    # shellcheck disable=SC2086
+    (nvcc -arch=sm_90 $how small.o -o old $old && nvcc -arch=sm_90 -dlink small.o -o link.o $old) >log 2>&1 ||
+        fail "nvcc $how $old: $(cat log)"
+    [ ! -s log ] || fail "nvcc $how $old says: $(cat log)"
+    readelf -d old | grep -q 'libchorus.so.0' || fail "nvcc $how $old: the program does not load libchorus"
+done
 
 # Separately compiled kernels with collectives have room for 1,024 threads: of what they call, the
 # library has what takes many registers.
