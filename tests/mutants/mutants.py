@@ -479,6 +479,10 @@ MUTANTS = [
     Mutant("no meeting after an exchange is given", "src/coll/primitives/exchange.h",
            "st = ch_lanes_agree_on_exchange(c, ch_may_exchange(kind, last, mark),\n"
            "                                    g); /* all lanes have sent */",
+           "st = CHORUS_OK;", "reduce:one_shot:ll", DEADLOCK + "|bit for bit"),
+    Mutant("no meeting after an exchange of plain data is given", "src/coll/primitives/exchange.h",
+           "st = ch_lanes_agree_on_exchange(c, ch_may_exchange(CH_CELL_simple, last, mark),\n"
+           "                                    g); /* all lanes have sent */",
            "st = CHORUS_OK;", "reduce:one_shot:simple", DEADLOCK + "|bit for bit"),
     Mutant("no meeting after an exchange is taken", "src/coll/primitives/exchange.h",
            "return ch_lanes_agree(st, g); /* all lanes have read the slots */", "return st;",
