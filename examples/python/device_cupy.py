@@ -22,7 +22,7 @@ def compile_kernel(arch):
     header = chorus.device.HEADER
     program = nvrtc.createProgram(SOURCE.read_text(), SOURCE.name, [header.read_bytes()], [header.name.encode()])
     nvrtc.compileProgram(program, (f"-arch=compute_{arch}", "-rdc=true"))
-    return nvrtc.getPTX(program).decode().rstrip("\0")
+    return nvrtc.getPTX(program).rstrip(b"\0") + b"\0"
 
 
 def load(arch):

@@ -18,17 +18,20 @@ CH_FN T ch_change_slow(T *dest, int pe, enum ch_amo op, T value, T compare, int 
 
 template <typename T> CH_FN T ch_amo_swap(T *dest, int pe, T value)
 {
+    T *const near = ch_at_near(dest, pe);
+
     if (ch_far_bit(pe)) return ch_change_slow(dest, pe, CH_AMO_SWAP, value, (T)0, 1);
-    return ch_from_bits<T>(ch_bits_swap(ch_bits_at(ch_at_near(dest, pe)), ch_to_bits(value)));
+    return ch_from_bits<T>(ch_bits_swap(ch_bits_at(near), ch_to_bits(value)));
 }
 
 /* asks: a constant. */
-#define CH_DEFINE_AMO(OP, NAME)                                                       \
-    template <typename T> CH_FN T ch_amo_##OP(T *dest, int pe, T value, int asks)     \
-    {                                                                                 \
-        if (ch_far_bit(pe)) return ch_change_slow(dest, pe, NAME, value, (T)0, asks); \
-        return ch_from_bits<T>(                                                       \
-            ch_bits_##OP(ch_bits_at(ch_at_near(dest, pe)), ch_to_bits(value), asks)); \
+#define CH_DEFINE_AMO(OP, NAME)                                                          \
+    template <typename T> CH_FN T ch_amo_##OP(T *dest, int pe, T value, int asks)        \
+    {                                                                                    \
+        T *const near = ch_at_near(dest, pe);                                            \
+                                                                                         \
+        if (ch_far_bit(pe)) return ch_change_slow(dest, pe, NAME, value, (T)0, asks);    \
+        return ch_from_bits<T>(ch_bits_##OP(ch_bits_at(near), ch_to_bits(value), asks)); \
     }
 CH_DEFINE_AMO(add, CH_AMO_ADD)
 CH_DEFINE_AMO(and, CH_AMO_AND)
@@ -38,24 +41,30 @@ CH_DEFINE_AMO(xor, CH_AMO_XOR)
 
 template <typename T> CH_FN T ch_amo_compare_swap(T *dest, int pe, T cond, T value)
 {
+    T *const near = ch_at_near(dest, pe);
+
     if (ch_far_bit(pe)) return ch_change_slow(dest, pe, CH_AMO_COMPARE_SWAP, value, cond, 1);
-    return ch_from_bits<T>(ch_bits_compare_swap(ch_bits_at(ch_at_near(dest, pe)),
-                                                ch_to_bits(cond), ch_to_bits(value)));
+    return ch_from_bits<T>(
+        ch_bits_compare_swap(ch_bits_at(near), ch_to_bits(cond), ch_to_bits(value)));
 }
 
 template <typename T> CH_FN T ch_amo_fetch(const T *source, int pe)
 {
+    const T *const near = ch_at_near(source, pe);
+
     if (ch_far_bit(pe))
         return ch_change_slow((T *)(uintptr_t)source, pe, CH_AMO_FETCH, (T)0, (T)0, 1);
-    return ch_element_load(ch_at_near(source, pe));
+    return ch_element_load(near);
 }
 
 template <typename T> CH_FN void ch_amo_set(T *dest, int pe, T value)
 {
+    T *const near = ch_at_near(dest, pe);
+
     if (ch_far_bit(pe))
         (void)ch_change_slow(dest, pe, CH_AMO_SET, value, (T)0, 0);
     else
-        ch_element_store(ch_at_near(dest, pe), value);
+        ch_element_store(near, value);
 }
 
 /* --- atomics ---------------------------------------------------------------------------- */

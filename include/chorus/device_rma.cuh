@@ -84,10 +84,12 @@ CH_FN void ch_publish(void)
 /* One thread. */
 CH_FN void ch_signal_op(uint64_t *sig_addr, uint64_t signal, int sig_op, int pe)
 {
+    uint64_t *const near = ch_at_near(sig_addr, pe);
+
     if (ch_far_bit(pe))
         ch_signal_away(sig_addr, signal, sig_op == CHORUS_SIGNAL_ADD, pe);
     else
-        ch_signal_at(ch_at_near(sig_addr, pe), signal, sig_op == CHORUS_SIGNAL_ADD);
+        ch_signal_at(near, signal, sig_op == CHORUS_SIGNAL_ADD);
 }
 
 CH_FN void ch_put_signal_as(void *dest, const void *source, size_t bytes, uint64_t *sig_addr,
@@ -122,15 +124,19 @@ CH_FN void ch_put_signal_nbi(void *dest, const void *source, size_t bytes, uint6
 /* One thread, an element. */
 template <typename T> CH_FN void ch_store_at(T *dest, T value, int pe)
 {
+    T *const near = ch_at_near(dest, pe);
+
     if (ch_far_bit(pe))
         ch_store_away(dest, ch_to_bits(value), sizeof(T), pe);
     else
-        ch_element_store(ch_at_near(dest, pe), value);
+        ch_element_store(near, value);
 }
 
 template <typename T> CH_FN T ch_load_at(const T *source, int pe)
 {
-    if (!ch_far_bit(pe)) return ch_element_load(ch_at_near(source, pe));
+    const T *const near = ch_at_near(source, pe);
+
+    if (!ch_far_bit(pe)) return ch_element_load(near);
     return ch_from_bits<T>(
         (typename ch_bits_of<sizeof(T)>::type)ch_load_away(source, sizeof(T), pe));
 }

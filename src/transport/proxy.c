@@ -140,19 +140,32 @@ void ch_proxy_expect_more(struct ch_proxy *proxy)
     poll_for(proxy, ARRIVAL_NS);
 }
 
-/* Store the word of each flush and quiet that is over. Returns whether there was one. */
+/* Is a call over by the same condition as another? */
+static bool ends_with(const struct call *call, const struct call *other)
+{
+    return call->is_over == other->is_over && call->ctx == other->ctx && call->pe == other->pe;
+}
+
+/* Store the word of each flush and quiet that is over. Returns whether there was one. The
+ * network is asked once for those that follow each other with one condition: hundreds do where
+ * each thread of a kernel waits. */
 static bool complete_calls(struct ch_proxy *proxy)
 {
     const uint32_t n = proxy->n_calls;
+    struct call last = {0};
+    bool is_over = false;
 
     proxy->n_calls = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const struct call *call = &proxy->calls[i];
+        const struct call call = proxy->calls[i];
 
-        if (call->is_over(proxy->network->ep, call->ctx, call->pe))
-            ch_ring_complete(call->word, call->value);
+        if (!ends_with(&call, &last))
+            is_over = call.is_over(proxy->network->ep, call.ctx, call.pe);
+        last = call;
+        if (is_over)
+            ch_ring_complete(call.word, call.value);
         else
-            proxy->calls[proxy->n_calls++] = *call;
+            proxy->calls[proxy->n_calls++] = call;
     }
     return proxy->n_calls != n;
 }

@@ -38,7 +38,7 @@ static __global__ void call(int *at, uint64_t *sig, int what)
     if (what == STATE_WAIT) (void)chorus_signal_wait_until(sig, CHORUS_CMP_EQ, 1);
     if (what == STATE_QUIET) chorus_quiet();
     if (what == STATE_PUT) chorusx_int_put_block(at, at + 1, 1, 0);
-    if (what == STATE_N_PES) *at = chorus_n_pes();
+    if (what == STATE_PTR) *at = chorus_ptr(at, 0) != 0;
 }
 
 extern "C" int STATE_CALL(int what)

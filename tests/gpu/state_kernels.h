@@ -4,7 +4,7 @@
 #define STATE_KERNELS_H
 
 /* Calls that a kernel without a state makes. */
-enum { STATE_P, STATE_BARRIER, STATE_WAIT, STATE_QUIET, STATE_PUT, STATE_N_PES, STATE_CALLS };
+enum { STATE_P, STATE_BARRIER, STATE_WAIT, STATE_QUIET, STATE_PUT, STATE_PTR, STATE_CALLS };
 
 #ifdef __cplusplus
 extern "C" {
