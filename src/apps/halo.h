@@ -77,6 +77,12 @@ static inline size_t ch_halo_slot_bytes(size_t count, size_t elem_bytes)
     return (count * elem_bytes + 63) / 64 * 64;
 }
 
+/* Where the slot of a step is: those of odd and of even steps alternate. */
+static inline size_t ch_halo_slot_at(size_t count, size_t elem_bytes, uint64_t step)
+{
+    return (step & 1) * ch_halo_slot_bytes(count, elem_bytes);
+}
+
 /* --- elements (halo_elements.c) --------------------------------------------------------- */
 /* Memory is calloc's; false: there is none. */
 bool ch_halo_elements_set(struct ch_halo_elements *e, const chorusx_halo_part_t *part);

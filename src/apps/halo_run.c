@@ -11,14 +11,14 @@ static char *slot_to_write(const struct chorusx_halo *halo, const struct ch_halo
 {
     char *slots = w->direct != NULL ? w->direct : w->staging;
 
-    return slots + (step & 1) * ch_halo_slot_bytes(w->out->count, halo->elem_bytes);
+    return slots + ch_halo_slot_at(w->out->count, halo->elem_bytes, step);
 }
 
 /* Tell the peer that its slot is complete. */
 static void announce(const struct chorusx_halo *halo, const struct ch_halo_link *link,
                      const struct ch_halo_way *w, uint64_t step)
 {
-    const size_t at = (step & 1) * ch_halo_slot_bytes(w->out->count, halo->elem_bytes);
+    const size_t at = ch_halo_slot_at(w->out->count, halo->elem_bytes, step);
 
     if (w->direct == NULL) {
         chorus_putmem_signal_nbi(w->there + at, w->staging + at,
@@ -76,8 +76,7 @@ static void try_take(const struct chorusx_halo *halo, struct ch_halo_link *link,
 {
     const uint64_t step = halo->steps[way];
     struct ch_halo_way *w = &link->ways[way];
-    const char *slot =
-        w->slots + (step & 1) * ch_halo_slot_bytes(w->in->count, halo->elem_bytes);
+    const char *slot = w->slots + ch_halo_slot_at(w->in->count, halo->elem_bytes, step);
 
     if (w->is_taken || !has_arrived(w, step) ||
         !are_taken(halo, way, w->in_after, w->n_in_after))
