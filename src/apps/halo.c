@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MESSAGE_BYTES = 300, WORDS = 4, LINE = 64 };
+enum { MESSAGE_BYTES = 300, LINE = 64 };
 
 /* What a PE knows of all while it creates an object. */
 struct plan {
@@ -17,7 +17,7 @@ struct plan {
     struct ch_halo_record *records; /* of all PEs, one after another */
 };
 
-static int fail(int code, const char *message)
+static int refuse(int code, const char *message)
 {
     return chorusx_fail(code, "chorusx_halo_create", message);
 }
@@ -94,14 +94,15 @@ static int make_plan(struct plan *plan, const struct ch_halo_pe *own,
     int code = gather(plan, own, sizeof(*own), plan->n_pes * sizeof(*own), sizeof(*own), &pes);
 
     plan->pes = pes;
-    if (code != CHORUS_OK) return fail(code, "there is no memory for what PEs tell each other");
+    if (code != CHORUS_OK)
+        return refuse(code, "there is no memory for what PEs tell each other");
     code = ch_halo_check_all(plan->n_pes, plan->pes, NULL, NULL, message, sizeof(message));
-    if (code != CHORUS_OK) return fail(code, message);
+    if (code != CHORUS_OK) return refuse(code, message);
     if (gather_records(plan, links) != CHORUS_OK)
-        return fail(CHORUS_ERR_NOMEM, "there is no memory for the links of all PEs");
+        return refuse(CHORUS_ERR_NOMEM, "there is no memory for the links of all PEs");
     code = ch_halo_check_all(plan->n_pes, plan->pes, plan->first, plan->records, message,
                              sizeof(message));
-    return code == CHORUS_OK ? code : fail(code, message);
+    return code == CHORUS_OK ? code : refuse(code, message);
 }
 
 static void end_plan(struct plan *plan)
@@ -112,10 +113,10 @@ static void end_plan(struct plan *plan)
 }
 
 /* --- memory ------------------------------------------------------------------------------- */
-/* Of PE p: first the words of all ways, `freed` after `arrived`, then two slots of each way. */
+/* Of PE p: first the words of all ways, then two slots of each way. */
 static size_t words_bytes(uint64_t n_links)
 {
-    return (n_links * WORDS * sizeof(uint64_t) + LINE - 1) / LINE * LINE;
+    return (n_links * CH_HALO_WORDS * sizeof(uint64_t) + LINE - 1) / LINE * LINE;
 }
 
 static size_t link_bytes(const struct ch_halo_record *r, size_t elem_bytes)
@@ -145,13 +146,17 @@ static char *allocate(const struct plan *plan)
     return chorusx_team_malloc(plan->team, most);
 }
 
-/* Word `which` (0: arrived, 1: freed) of a way of PE p's link, by the address of this PE. */
-static uint64_t *word_at(const struct plan *plan, char *memory, uint32_t p, uint64_t link,
-                         int way, int which)
+/* The words of a way of PE p's link, of both slots, by addresses of this PE. */
+static void set_words(const struct plan *plan, char *memory, uint32_t p, uint64_t link, int way,
+                      uint64_t *arrived[2], uint64_t *freed[2])
 {
     const uint64_t n = plan->pes[p].n_links;
+    uint64_t *const words = (uint64_t *)memory + 4 * (uint64_t)way * n + link;
 
-    return (uint64_t *)memory + ((uint64_t)which * CH_HALO_WAYS + (uint64_t)way) * n + link;
+    for (uint64_t slot = 0; slot < 2; slot++) {
+        arrived[slot] = words + 2 * slot * n;
+        freed[slot] = words + (2 * slot + 1) * n;
+    }
 }
 
 static char *way_slots(const struct plan *plan, char *memory, uint32_t p, uint64_t link,
@@ -174,11 +179,9 @@ static int place_way(struct chorusx_halo *halo, const struct plan *plan, uint32_
                                            (int)plan->me, r->tag);
 
     w->slots = way_slots(plan, halo->memory, plan->me, i, way);
-    w->arrived = word_at(plan, halo->memory, plan->me, i, way, 0);
-    w->freed = word_at(plan, halo->memory, plan->me, i, way, 1);
+    set_words(plan, halo->memory, plan->me, i, way, w->arrived, w->freed);
     w->there = way_slots(plan, halo->memory, q, k, way);
-    w->arrived_there = word_at(plan, halo->memory, q, k, way, 0);
-    w->freed_there = word_at(plan, halo->memory, q, k, way, 1);
+    set_words(plan, halo->memory, q, k, way, w->arrived_there, w->freed_there);
     w->direct = chorus_ptr(w->there, halo->links[i].peer);
     w->is_taken = true;
     if (w->direct != NULL || w->out->count == 0) return CHORUS_OK;
@@ -308,8 +311,8 @@ static struct chorusx_halo *make_object(const struct plan *plan, size_t n_elemen
     halo->elem_bytes = plan->pes[0].elem_bytes;
     halo->n = n;
     halo->links = calloc(n + 1, sizeof(*halo->links));
-    halo->skipped = calloc(WORDS * n + 1, sizeof(*halo->skipped));
-    halo->wanted = calloc(WORDS * n + 1, sizeof(*halo->wanted));
+    halo->skipped = calloc(CH_HALO_WORDS * n + 1, sizeof(*halo->skipped));
+    halo->wanted = calloc(CH_HALO_WORDS * n + 1, sizeof(*halo->wanted));
     is_made = halo->links != NULL && halo->skipped != NULL && halo->wanted != NULL;
     for (uint32_t i = 0; is_made && i < n; i++)
         is_made = set_link(halo, i, &links[i]);
@@ -357,8 +360,8 @@ static int create(struct plan *plan, size_t n_elements, const chorusx_halo_link_
     }
     if (halo != NULL) free_links(halo);
     if (memory == NULL || chorusx_team_free(plan->team, memory) != CHORUS_OK)
-        return fail(CHORUS_ERR_NOMEM, NULL); /* with the message of the call */
-    return fail(CHORUS_ERR_NOMEM, "a PE has no memory for its links");
+        return refuse(CHORUS_ERR_NOMEM, NULL); /* with the message of the call */
+    return refuse(CHORUS_ERR_NOMEM, "a PE has no memory for its links");
 }
 
 int chorusx_halo_create(chorus_team_t team, size_t n_elements, size_t elem_bytes, int n_links,
@@ -371,7 +374,7 @@ int chorusx_halo_create(chorus_team_t team, size_t n_elements, size_t elem_bytes
 
     if (halo != NULL) *halo = CHORUSX_HALO_INVALID;
     if (me < 0 || halo == NULL)
-        return fail(CHORUS_ERR_ARG, me < 0 ? "the PE is not in the team" : "halo is null");
+        return refuse(CHORUS_ERR_ARG, me < 0 ? "the PE is not in the team" : "halo is null");
     own = ch_halo_check_own(n_pes, n_elements, elem_bytes, n_links, links);
     code = make_plan(&plan, &own, links);
     if (code == CHORUS_OK) code = create(&plan, n_elements, links, halo);

@@ -3,10 +3,12 @@
  * halo.h: the state of a halo exchange.
  *
  * For each link a PE has two message slots for what comes by it, forward and reverse, of the
- * odd and the even steps, and four words. The peer writes a slot, then the word `arrived`: the
- * step. The PE that has taken a slot's contents writes the step to the sender's word `freed`,
- * and a sender writes the slot of a step once the step two before it is freed. So neighbours
- * may be a step apart, and PEs that only send or only receive cannot be further ahead either.
+ * odd and the even steps, and two words for each slot. The peer writes a slot, then its word
+ * `arrived`: the step. The PE that has taken a slot's contents writes the step to the sender's
+ * word `freed` of this slot, and a sender writes the slot of a step once the step two before it
+ * is freed. So neighbours may be a step apart, and PEs that only send or only receive cannot be
+ * further ahead either. As each slot has words of its own, no two writes to a word are ever
+ * under way at once, which networks need not order.
  */
 #ifndef CH_APPS_HALO_H
 #define CH_APPS_HALO_H
@@ -16,6 +18,7 @@
 #include <stdbool.h>
 
 enum { CH_HALO_FORWARD, CH_HALO_REVERSE, CH_HALO_WAYS };
+enum { CH_HALO_WORDS = 4 * CH_HALO_WAYS }; /* of a link */
 
 /* Elements that follow each other in the array. */
 struct ch_halo_run {
@@ -45,8 +48,9 @@ struct ch_halo_way {
     char *there,
         *direct;   /* the peer's, by the address of this PE, and as it is mapped, or null */
     char *staging; /* if it is not mapped: as many bytes, from which they are put */
-    uint64_t *arrived, *freed;             /* of this PE */
-    uint64_t *arrived_there, *freed_there; /* of the peer, by addresses of this PE */
+    /* Of the slots of even and of odd steps: */
+    uint64_t *arrived[2], *freed[2];             /* of this PE */
+    uint64_t *arrived_there[2], *freed_there[2]; /* of the peer, by addresses of this PE */
     enum ch_halo_send_state sent;
     bool is_taken;
 };

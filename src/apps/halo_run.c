@@ -22,12 +22,12 @@ static void announce(const struct chorusx_halo *halo, const struct ch_halo_link 
 
     if (w->direct == NULL) {
         chorus_putmem_signal_nbi(w->there + at, w->staging + at,
-                                 w->out->count * halo->elem_bytes, w->arrived_there, step,
-                                 CHORUS_SIGNAL_SET, link->peer);
+                                 w->out->count * halo->elem_bytes, w->arrived_there[step & 1],
+                                 step, CHORUS_SIGNAL_SET, link->peer);
         return;
     }
     __atomic_thread_fence(__ATOMIC_RELEASE);
-    chorusx_signal_op(w->arrived_there, step, CHORUS_SIGNAL_SET, link->peer);
+    chorusx_signal_op(w->arrived_there[step & 1], step, CHORUS_SIGNAL_SET, link->peer);
 }
 
 static bool are_taken(const struct chorusx_halo *halo, int way, const uint32_t *links,
@@ -46,7 +46,7 @@ static bool has_something_to_send(const struct chorusx_halo *halo, const struct 
 
 static bool is_free(const struct ch_halo_way *w, uint64_t step)
 {
-    return __atomic_load_n(w->freed, __ATOMIC_ACQUIRE) + 2 >= step;
+    return __atomic_load_n(w->freed[step & 1], __ATOMIC_ACQUIRE) + 2 >= step;
 }
 
 /* Send what can be sent of a link. */
@@ -68,7 +68,7 @@ static void try_send(const struct chorusx_halo *halo, struct ch_halo_link *link,
 /* --- what arrives ------------------------------------------------------------------------- */
 static bool has_arrived(const struct ch_halo_way *w, uint64_t step)
 {
-    return __atomic_load_n(w->arrived, __ATOMIC_ACQUIRE) >= step;
+    return __atomic_load_n(w->arrived[step & 1], __ATOMIC_ACQUIRE) >= step;
 }
 
 static void try_take(const struct chorusx_halo *halo, struct ch_halo_link *link, int way,
@@ -87,7 +87,7 @@ static void try_take(const struct chorusx_halo *halo, struct ch_halo_link *link,
         ch_halo_add(halo->array, slot, w->in, halo->elem_bytes, type);
     w->is_taken = true;
     __atomic_thread_fence(__ATOMIC_RELEASE); /* the slot has been read */
-    chorusx_signal_op(w->freed_there, step, CHORUS_SIGNAL_SET, link->peer);
+    chorusx_signal_op(w->freed_there[step & 1], step, CHORUS_SIGNAL_SET, link->peer);
 }
 
 /* --- an exchange -------------------------------------------------------------------------- */
@@ -125,13 +125,14 @@ static bool advance(struct chorusx_halo *halo, int way, chorus_type type)
 static int wait_for_any(struct chorusx_halo *halo, int way)
 {
     uint64_t *const words = (uint64_t *)halo->memory, step = halo->steps[way];
-    const size_t n = 2 * (size_t)CH_HALO_WAYS * halo->n;
+    const size_t n = CH_HALO_WORDS * (size_t)halo->n;
 
     for (size_t i = 0; i < n; i++)
         halo->skipped[i] = 1;
     for (uint32_t i = 0; i < halo->n; i++) {
         const struct ch_halo_way *w = &halo->links[i].ways[way];
-        const ptrdiff_t arrived = w->arrived - words, freed = w->freed - words;
+        const ptrdiff_t arrived = w->arrived[step & 1] - words,
+                        freed = w->freed[step & 1] - words;
 
         halo->wanted[arrived] = step;
         halo->skipped[arrived] =
