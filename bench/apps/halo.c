@@ -52,7 +52,7 @@ struct grid_case {
 /* The neighbour in a dimension. */
 static int neighbour(const int *extent, int dims, int d, int step)
 {
-    int at[DIMS_MAX], rest = me, number = 0;
+    int at[DIMS_MAX] = {0}, rest = me, number = 0;
 
     for (int k = 0; k < dims; k++) {
         at[k] = rest % extent[k];

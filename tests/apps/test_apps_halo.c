@@ -343,9 +343,11 @@ static void exchange__receiver_is_late__gets_each_step(void)
     int n = 0;
 
     if (api_me() > 0)
-        links[n++] = (chorusx_halo_link_t){.peer = api_me() - 1, .recv = {halo_of, 3}};
+        links[n++] = (chorusx_halo_link_t){.peer = api_me() - 1,
+                                           .recv = {.indices = halo_of, .count = 3}};
     if (api_me() + 1 < api_n())
-        links[n++] = (chorusx_halo_link_t){.peer = api_me() + 1, .send = {all, 3}};
+        links[n++] =
+            (chorusx_halo_link_t){.peer = api_me() + 1, .send = {.indices = all, .count = 3}};
     EXPECT(chorusx_halo_create(WORLD, 6, 8, n, links, &halo) == CHORUS_OK);
     for (uint64_t step = 0; step < 40; step++) {
         for (uint64_t i = 0; i < 6; i++)
@@ -377,8 +379,9 @@ static void create__one_pe_is_wrong__all_say_so(void)
                    twice[2] = {5, 5};
     const int zero = 0, itself = 1;
     const bool is_wrong = api_me() == api_n() - 1;
-    const chorusx_halo_link_t right = {
-        .peer = api_me(), .send = {some, 2}, .recv = {others, 2}};
+    const chorusx_halo_link_t right = {.peer = api_me(),
+                                       .send = {.indices = some, .count = 2},
+                                       .recv = {.indices = others, .count = 2}};
     chorusx_halo_link_t links[2] = {right, right};
     char text[100];
 
@@ -413,11 +416,13 @@ static void create__one_pe_is_wrong__all_say_so(void)
 static void create__links_do_not_match__both_sides_are_named(void)
 {
     const uint32_t some[3] = {0, 1, 2};
-    chorusx_halo_link_t link = {.peer = 0, .tag = 4, .recv = {some, 2}};
+    chorusx_halo_link_t link = {.peer = 0, .tag = 4, .recv = {.indices = some, .count = 2}};
     char text[100];
 
     if (api_n() < 2) return;
-    if (api_me() == 0) link = (chorusx_halo_link_t){.peer = 1, .tag = 4, .send = {some, 3}};
+    if (api_me() == 0)
+        link =
+            (chorusx_halo_link_t){.peer = 1, .tag = 4, .send = {.indices = some, .count = 3}};
     expect_refused(3, 4, api_me() < 2, &link,
                    "link 0 of PE 0 sends 3 elements to PE 1 (tag 4), whose link 0 receives 2");
     link.tag += api_me();
@@ -428,7 +433,9 @@ static void create__links_do_not_match__both_sides_are_named(void)
 static void calls__out_of_turn__are_refused(void)
 {
     const uint32_t from = 0, to = 1;
-    const chorusx_halo_link_t link = {.peer = api_me(), .send = {&from, 1}, .recv = {&to, 1}};
+    const chorusx_halo_link_t link = {.peer = api_me(),
+                                      .send = {.indices = &from, .count = 1},
+                                      .recv = {.indices = &to, .count = 1}};
     int32_t array[2] = {5, 6};
     chorusx_halo_t halo;
 
