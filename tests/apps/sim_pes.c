@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_halo.c: the cases of test_apps_halo.c on a simulated machine: PEs are fibers that run in
- * a random order, and a network delivers what they put in parts, late, and in any order, except
+ * sim_pes.c: a test of libchorus-apps on a simulated machine: PEs are fibers that run in a
+ * random order, and a network delivers what they put in parts, late, and in any order, except
  * that the signal of a put comes after its data. A put reads its source when it is delivered.
- * Some pairs of PEs access each other's memory.
+ * Some pairs of PEs access each other's memory. It is linked with the test and with the sources
+ * of the library, in place of libchorus and of api_pes.c.
  *
- * usage: sim_halo [SEEDS [FIRST]]     so many runs for each number of PEs; fails at a wrong
- * value and where nothing can go on
+ * usage: sim_NAME [SEEDS [FIRST]]     so many runs for each number of PEs, of the cases whose
+ *                                     names begin as one of SIM_CASES; fails at a wrong value
+ *                                     and where nothing can go on
  */
 #include "chorus/chorusx.h"
 
@@ -65,7 +67,7 @@ static uint32_t random_below(uint32_t n)
 
 static void give_up(const char *why)
 {
-    (void)fprintf(stderr, "sim_halo: %s, with %u PEs\n", why, sim.n);
+    (void)fprintf(stderr, "the simulation ends: %s, with %u PEs\n", why, sim.n);
     exit(1);
 }
 
@@ -320,7 +322,16 @@ int sim_sleep(unsigned us)
     return 0;
 }
 
-/* Cases that refuse what is wrong need no simulation. */
+/* The others refuse what is wrong, and need no simulation. */
+static bool is_simulated(const char *name)
+{
+    static const char *const beginnings[] = {SIM_CASES};
+
+    for (size_t i = 0; i < sizeof(beginnings) / sizeof(beginnings[0]); i++)
+        if (strncmp(name, beginnings[i], strlen(beginnings[i])) == 0) return true;
+    return false;
+}
+
 int api_main(int argc, char **argv, const struct api_case *cases, int n_cases)
 {
     const uint64_t n_seeds = argc > 1 ? strtoull(argv[1], NULL, 10) : SEEDS_DEFAULT,
@@ -329,9 +340,7 @@ int api_main(int argc, char **argv, const struct api_case *cases, int n_cases)
     for (uint64_t seed = first; seed < first + n_seeds; seed++)
         for (uint32_t n = 1; n <= API_PES_MAX; n++)
             for (int i = 0; i < n_cases; i++)
-                if (strncmp(cases[i].name, "exchange", 8) == 0 ||
-                    strncmp(cases[i].name, "boxes", 5) == 0)
-                    run(cases[i].body, n, seed);
+                if (is_simulated(cases[i].name)) run(cases[i].body, n, seed);
     (void)printf("%llu seeds\n", (unsigned long long)n_seeds);
     return 0;
 }
