@@ -2,6 +2,8 @@
 /* halo.c: creation and end of a halo exchange. */
 #include "apps/halo.h"
 
+#include "apps/gather.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,29 +22,6 @@ struct plan {
 static int refuse(int code, const char *message)
 {
     return chorusx_fail(code, "chorusx_halo_create", message);
-}
-
-/* Gather blocks of all PEs, of which they know the sizes: bytes[p] of PE p, total in all.
- * Returns them in memory of malloc. */
-static int gather(const struct plan *plan, const void *mine, size_t own_bytes, size_t total,
-                  size_t most, void **all_out)
-{
-    char *shared = chorusx_team_malloc(plan->team, total + most), *all = malloc(total);
-    int code = shared == NULL || all == NULL ? CHORUS_ERR_NOMEM : CHORUS_OK;
-
-    if (shared == NULL) return code; /* on all PEs */
-    if (own_bytes > 0) memcpy(shared + total, mine, own_bytes);
-    /* If only `all` is missing, the others do not wait in vain. */
-    if (chorus_collectmem(plan->team, shared, shared + total, own_bytes) != CHORUS_OK)
-        code = CHORUS_ERR_STATE;
-    if (code == CHORUS_OK) memcpy(all, shared, total);
-    if (chorusx_team_free(plan->team, shared) != CHORUS_OK) code = CHORUS_ERR_STATE;
-    if (code != CHORUS_OK) {
-        free(all);
-        all = NULL;
-    }
-    *all_out = all;
-    return code;
 }
 
 static struct ch_halo_record *own_records(const chorusx_halo_link_t *links, uint64_t n)
@@ -78,8 +57,13 @@ static int gather_records(struct plan *plan, const chorusx_halo_link_t *links)
     else if (plan->n_records == 0)
         code = CHORUS_OK;
     else
-        code = gather(plan, mine, plan->pes[plan->me].n_links * sizeof(*mine),
-                      plan->n_records * sizeof(*mine), most * sizeof(*mine), &all);
+        code = ch_apps_gather(
+            plan->team,
+            &(struct ch_apps_blocks){.mine = mine,
+                                     .own_bytes = plan->pes[plan->me].n_links * sizeof(*mine),
+                                     .all_bytes = plan->n_records * sizeof(*mine),
+                                     .most_bytes = most * sizeof(*mine)},
+            &all);
     free(mine);
     plan->records = all;
     return code;
@@ -91,7 +75,7 @@ static int make_plan(struct plan *plan, const struct ch_halo_pe *own,
 {
     char message[MESSAGE_BYTES];
     void *pes = NULL;
-    int code = gather(plan, own, sizeof(*own), plan->n_pes * sizeof(*own), sizeof(*own), &pes);
+    int code = ch_apps_gather_equal(plan->team, own, sizeof(*own), &pes);
 
     plan->pes = pes;
     if (code != CHORUS_OK)
@@ -330,21 +314,6 @@ static int place(struct chorusx_halo *halo, const struct plan *plan)
     return CHORUS_OK;
 }
 
-/* The PEs agree whether all of them have what they need. */
-static int agree(const struct plan *plan, bool is_made)
-{
-    const uint64_t mine = is_made ? 1 : 0;
-    void *all = NULL;
-    int code =
-        gather(plan, &mine, sizeof(mine), plan->n_pes * sizeof(mine), sizeof(mine), &all);
-    const uint64_t *made = all;
-
-    for (uint32_t p = 0; code == CHORUS_OK && p < plan->n_pes; p++)
-        if (made[p] == 0) code = CHORUS_ERR_NOMEM;
-    free(all);
-    return code;
-}
-
 static int create(struct plan *plan, size_t n_elements, const chorusx_halo_link_t *links,
                   struct chorusx_halo **made_out)
 {
@@ -354,7 +323,7 @@ static int create(struct plan *plan, size_t n_elements, const chorusx_halo_link_
 
     if (halo != NULL) halo->memory = memory;
     if (is_made) is_made = place(halo, plan) == CHORUS_OK;
-    if (memory != NULL && agree(plan, is_made) == CHORUS_OK) {
+    if (memory != NULL && ch_apps_agree(plan->team, is_made) == CHORUS_OK) {
         *made_out = halo;
         return CHORUS_OK;
     }
@@ -370,11 +339,10 @@ int chorusx_halo_create(chorus_team_t team, size_t n_elements, size_t elem_bytes
     const int me = chorus_team_my_pe(team), n_pes = chorus_team_n_pes(team);
     struct plan plan = {.team = team, .me = (uint32_t)me, .n_pes = (uint32_t)n_pes};
     struct ch_halo_pe own;
-    int code;
+    int code = ch_apps_check(__func__, team, halo);
 
     if (halo != NULL) *halo = CHORUSX_HALO_INVALID;
-    if (me < 0 || halo == NULL)
-        return refuse(CHORUS_ERR_ARG, me < 0 ? "the PE is not in the team" : "halo is null");
+    if (code != CHORUS_OK) return code;
     own = ch_halo_check_own(n_pes, n_elements, elem_bytes, n_links, links);
     code = make_plan(&plan, &own, links);
     if (code == CHORUS_OK) code = create(&plan, n_elements, links, halo);

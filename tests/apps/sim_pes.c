@@ -269,6 +269,12 @@ size_t chorus_uint64_wait_until_any_vector(uint64_t *ivars, size_t n, const int 
     }
 }
 
+int chorusx_heap_info(chorusx_heap_info_t *info_out)
+{
+    *info_out = (chorusx_heap_info_t){.heap = CHORUS_HEAP_host};
+    return CHORUS_OK;
+}
+
 int chorusx_fail(int code, const char *function, const char *message)
 {
     (void)fprintf(stderr, "%s: %s\n", function, message);

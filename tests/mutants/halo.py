@@ -76,7 +76,7 @@ def survives(library, compiler, check, mutant, text, place):
     shutil.copytree(TOP / "src/apps", place / "src/apps")
     (place / mutant.file).write_text(text)
     tests = TOP / "tests"
-    sources = [*(place / "src/apps").glob("halo*.c"), tests / "apps/test_apps_halo.c"]
+    sources = [*(place / "src/apps").glob("halo*.c"), place / "src/apps/gather.c", tests / "apps/test_apps_halo.c"]
     for name, more in (("sim_halo", ["-Dusleep=sim_sleep", '-DSIM_CASES="exchange", "boxes"', tests / "apps/sim_pes.c"]),
                        ("test_apps_halo", [tests / "api_pes.c", library, f"-Wl,-rpath,{library.parent}"])):
         subprocess.run([*compiler, *FLAGS, f"-I{place}/src", f"-I{TOP}/include", f"-I{tests}", *sources, *more,

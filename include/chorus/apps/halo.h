@@ -49,13 +49,16 @@ typedef struct chorusx_halo *chorusx_halo_t;
  * @param halo        [out] the object; CHORUSX_HALO_INVALID if the call fails
  *
  * Collective: every PE of the team. Allocates symmetric memory: for each element that the PE
- * with the most receives or sends, twice its bytes. Threads:    one thread of each PE.
+ *             with the most receives or sends, twice its bytes.
+ * Threads:    one thread of each PE.
  * Ordering:   a barrier of the team.
  * Errors:     ERR_ARG, the same message on all PEs, which names the links of both sides: for a
  *             bad peer or tag, an index that is not less than n_elements or that occurs twice
- * in a recv, an after that is not an earlier link, a link that the peer does not have, or has
- * with another number of elements; and for another elem_bytes. ERR_NOMEM. Source:     Chorus;
- * MPI, MPI_Dist_graph_create_adjacent. Since:      0.2
+ *             in a recv, an after that is not an earlier link, a link that the peer does not
+ *             have, or has with another number of elements; and for another elem_bytes.
+ *             ERR_NOMEM; ERR_UNSUPPORTED if the heap is on GPUs.
+ * Source:     Chorus; MPI, MPI_Dist_graph_create_adjacent.
+ * Since:      0.1
  */
 CHORUS_CODE int chorusx_halo_create(chorus_team_t team, size_t n_elements, size_t elem_bytes,
                                     int n_links, const chorusx_halo_link_t *links,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The program of docs/halo.md is compiled as it stands, and prints what the page says.
+"""The program of a page about libchorus-apps is compiled as it stands, and prints what the page says.
 
-usage: test_docs_halo.py PAGE CHORUSRUN FOLDER FLAG...    FLAG is of the compiler; FOLDER gets the program
+usage: test_docs_apps.py PAGE CHORUSRUN FOLDER FLAG...    FLAG is of the compiler; FOLDER gets the program
 """
 import re
 import subprocess
@@ -13,7 +13,8 @@ def main():
     page, chorusrun, folder, *flags = sys.argv[1:]
     text = Path(page).read_text(encoding="utf-8")
     code = re.search(r"^    #include.*?^    }\n(?!\n    \S)", text, re.M | re.S).group(0)
-    source, program = Path(folder) / "halo.c", Path(folder) / "halo"
+    program = Path(folder) / Path(page).stem
+    source = program.with_suffix(".c")
     source.write_text(re.sub(r"^    ", "", code, flags=re.M), encoding="utf-8")
     subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror", source, "-o", program, *flags], check=True)
     said = subprocess.run([chorusrun, "-n", "3", program], check=True, capture_output=True, text=True).stdout

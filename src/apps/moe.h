@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * moe.h: the state of dispatch and combine.
+ *
+ * A call sends a list of units to each peer: tokens, or in the first two exchanges of a route a
+ * header and entries. Each ordered pair of PEs has two message slots at the receiver, for odd
+ * and even messages, and a unit is never divided between two messages. The sender writes a
+ * slot, then the number of the message to the slot's word `arrived` at the receiver; the
+ * receiver reads the slot, then writes the number to the slot's word `freed` at the sender,
+ * which waits for it before it writes the slot again. Both PEs know how many units a call has
+ * and where messages end. So there is no barrier, and a PE may be in a later call than a peer.
+ * A slot has words of its own because puts with signals are not ordered among each other.
+ *
+ * Combine reads messages in place: the rows of a peer come in the order of tokens and entries,
+ * and the receiver adds up one token after another. It waits for the peers of the next token
+ * alone. A row that is first in the messages of a peer is of no earlier token than this one, so
+ * every row that is waited for can be sent: PEs do not wait for each other in a circle.
+ */
+#ifndef CH_APPS_MOE_H
+#define CH_APPS_MOE_H
+
+#include "chorus/apps/moe.h"
+
+#include <stdbool.h>
+
+/* pe_of of entries without a row. */
+enum { CH_MOE_EMPTY = -1, CH_MOE_LEFT_OUT = -2 };
+
+/* A token's entry that names an expert, as PEs send it. */
+struct ch_moe_entry {
+    uint32_t token;
+    uint16_t slot, expert; /* the expert's number on its PE */
+};
+
+/* The entries of tokens that go from a PE to another one, in the order of tokens and slots. */
+struct ch_moe_list {
+    size_t n_tokens, n_entries;
+    struct ch_moe_entry *entries;
+    size_t *first; /* of each token its first entry, and n_entries behind the last token */
+    size_t *rows;  /* of each entry its row in the receiver's array; null at the sender */
+};
+
+struct chorusx_moe_route {
+    struct chorusx_moe *moe;
+    struct ch_moe_list *out, *in; /* of each PE of the team */
+    int32_t *pe_of; /* of each entry of this PE's tokens: the PE of its row, or why it has none
+                     */
+    uint64_t mask;  /* number of the mask that it was made with */
+    chorusx_moe_route_info_t info;
+    size_t *counts, *firsts;
+    chorusx_moe_origin_t *origins;
+};
+
+/* What a PE tells all others of its part of a route; counts of all experts follow. */
+struct ch_moe_header {
+    uint64_t n_tokens;
+    uint64_t mask;    /* a hash */
+    uint64_t problem; /* enum ch_moe_problem */
+    uint64_t token, slot;
+    int64_t value;
+    uint32_t counts[];
+};
+
+struct ch_moe_peer {
+    int pe; /* number in the job */
+    bool is_active;
+    char *there, *direct; /* its slots for this PE, by the address of this PE, and as they are
+                             mapped, or null */
+    char *staging;        /* if they are not: as many bytes, from which they are put */
+    uint64_t sent, taken; /* messages since the object was created */
+    size_t n_out, n_in;   /* units of the call */
+    size_t out_at, in_at; /* the next ones */
+    size_t in_end;        /* of the message that is being read */
+    size_t row_at;        /* combine: the next row in it */
+    bool is_open;         /* a message is being read */
+    bool is_wanted;       /* the next message is waited for */
+};
+
+/* How a kind of call moves units. `peer` is a number in the team. */
+struct ch_moe_kind {
+    /* Where a message that begins with unit `at` ends. */
+    size_t (*end)(const struct chorusx_moe *moe, uint32_t peer, bool is_out, size_t at);
+    /* Write units [at, end) to a slot; returns their bytes. */
+    size_t (*pack)(const struct chorusx_moe *moe, uint32_t peer, size_t at, size_t end,
+                   char *slot);
+    /* Read those of a message; null: merge does. */
+    void (*take)(struct chorusx_moe *moe, uint32_t peer, size_t at, size_t end,
+                 const char *slot);
+    /* What the PE has for itself; null: nothing, or merge does. */
+    void (*local)(struct chorusx_moe *moe);
+    /* Read what has arrived; sets is_wanted of peers, and returns whether there was any. */
+    bool (*merge)(struct chorusx_moe *moe);
+};
+
+/* The call that is under way. */
+struct ch_moe_call {
+    const struct ch_moe_kind *kind; /* null: none is */
+    struct chorusx_moe_route *route;
+    const char *from, *from_scales;
+    char *to, *to_scales;
+    const float *weights;
+    chorus_type type;
+    size_t token, own_row; /* combine: the next token, and the next row of this PE itself */
+    struct ch_moe_header *headers; /* of a route: those of all PEs */
+};
+
+struct chorusx_moe {
+    chorus_team_t team;
+    chorusx_moe_config_t config; /* with the values that 0 stands for */
+    uint32_t me, n_pes, experts_each;
+    size_t slot_bytes, header_bytes;
+    struct ch_moe_peer *peers;
+    unsigned char *is_on; /* of each expert */
+    bool is_active;
+    uint64_t mask_number, mask_hash;
+    char *memory; /* symmetric: words, then two slots for each PE */
+    struct ch_moe_call call;
+    uint64_t dropped, n_routes;
+    int failed;        /* the code of a wait that failed */
+    const char **rows; /* combine: of a token */
+    float *weights;
+    /* For waits: of all words, which are waited for, and for which values. */
+    int *skipped;
+    uint64_t *wanted;
+};
+
+/* --- messages (moe_wire.c) -------------------------------------------------------------- */
+enum { CH_MOE_WORDS = 4 }; /* for each peer: arrived and freed of two slots */
+
+size_t ch_moe_words_bytes(uint32_t n_pes);
+
+/* Send what can be sent of moe->call. n_out and n_in of the peers are set. */
+void ch_moe_start(struct chorusx_moe *moe);
+
+/* Do the rest, and end the call. */
+int ch_moe_finish(struct chorusx_moe *moe);
+
+/* For merge: whether the next message of a peer is there; its rows; and that it has been read.
+ */
+bool ch_moe_open(struct chorusx_moe *moe, uint32_t peer);
+const char *ch_moe_slot(const struct chorusx_moe *moe, uint32_t peer);
+void ch_moe_close(struct chorusx_moe *moe, uint32_t peer);
+
+/* --- what is wrong (moe_check.c) -------------------------------------------------------- */
+enum { CH_MOE_MESSAGE_BYTES = 300 };
+
+enum ch_moe_problem {
+    CH_MOE_FINE,
+    CH_MOE_NULL,
+    CH_MOE_TOO_MANY_TOKENS,
+    CH_MOE_BAD_EXPERT,   /* value: what the entry has */
+    CH_MOE_EXPERT_TWICE, /* value: the expert */
+    CH_MOE_NO_MEMORY,
+};
+
+/* Configurations of all PEs, as they are gathered. The same result on all PEs. */
+struct ch_moe_given {
+    chorusx_moe_config_t config;
+    uint64_t is_given;
+};
+int ch_moe_check_config(uint32_t n_pes, const struct ch_moe_given *all, char *message,
+                        size_t bytes);
+
+/* Sets the problem of a header, if there is one. */
+void ch_moe_check_tokens(const struct chorusx_moe *moe, const int32_t *topk_idx,
+                         size_t n_tokens, struct ch_moe_header *header);
+
+/* The same on all PEs: what the first PE with a problem has, or counts beyond a capacity. */
+int ch_moe_check_headers(const struct chorusx_moe *moe, const struct ch_moe_header *headers,
+                         char *message, size_t bytes);
+
+/* The header of PE p among those of all. */
+static inline struct ch_moe_header *
+ch_moe_header_of(const struct chorusx_moe *moe, const struct ch_moe_header *headers, uint32_t p)
+{
+    return (struct ch_moe_header *)((char *)headers + p * moe->header_bytes);
+}
+
+/* --- sums (moe_sum.c) ------------------------------------------------------------------- */
+/* Bytes of a value of a type that combine has; 0: it does not have it. */
+size_t ch_moe_value_bytes(chorus_type type);
+
+/* out = weights[0] * rows[0] + weights[1] * rows[1] + ..., n of them, of `bytes` bytes. */
+void ch_moe_add_up(const struct chorusx_moe *moe, size_t n, char *out);
+
+#endif /* CH_APPS_MOE_H */

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* moe_run.c: dispatch and combine. */
+#include "apps/moe.h"
+
+#include <string.h>
+
+enum { MERGED_AT_A_TIME = 32 }; /* tokens that are added up before the PE sends again */
+
+/* --- dispatch ----------------------------------------------------------------------------- */
+static size_t end_tokens(const struct chorusx_moe *moe, uint32_t peer, bool is_out, size_t at)
+{
+    const struct ch_moe_peer *p = &moe->peers[peer];
+    const size_t n = is_out ? p->n_out : p->n_in,
+                 most = moe->slot_bytes / (moe->config.hidden_bytes + moe->config.scale_bytes);
+
+    return n - at > most ? at + most : n;
+}
+
+static size_t pack_tokens(const struct chorusx_moe *moe, uint32_t peer, size_t at, size_t end,
+                          char *slot)
+{
+    const struct ch_moe_call *call = &moe->call;
+    const struct ch_moe_list *list = &call->route->out[peer];
+    const size_t hidden = moe->config.hidden_bytes, scale = moe->config.scale_bytes;
+    char *to = slot;
+
+    for (size_t i = at; i < end; i++) {
+        const size_t token = list->entries[list->first[i]].token;
+
+        memcpy(to, call->from + token * hidden, hidden);
+        if (scale > 0) memcpy(to + hidden, call->from_scales + token * scale, scale);
+        to += hidden + scale;
+    }
+    return (size_t)(to - slot);
+}
+
+/* Copy a token to the rows of its experts. */
+static void spread(const struct chorusx_moe *moe, const struct ch_moe_list *list, size_t i,
+                   const char *token, const char *scales)
+{
+    const size_t hidden = moe->config.hidden_bytes, scale = moe->config.scale_bytes;
+
+    for (size_t k = list->first[i]; k < list->first[i + 1]; k++) {
+        memcpy(moe->call.to + list->rows[k] * hidden, token, hidden);
+        if (scale > 0) memcpy(moe->call.to_scales + list->rows[k] * scale, scales, scale);
+    }
+}
+
+static void take_tokens(struct chorusx_moe *moe, uint32_t peer, size_t at, size_t end,
+                        const char *slot)
+{
+    const size_t hidden = moe->config.hidden_bytes, row = hidden + moe->config.scale_bytes;
+
+    for (size_t i = at; i < end; i++, slot += row)
+        spread(moe, &moe->call.route->in[peer], i, slot, slot + hidden);
+}
+
+static void copy_own_tokens(struct chorusx_moe *moe)
+{
+    const struct ch_moe_call *call = &moe->call;
+    const struct ch_moe_list *list = &call->route->in[moe->me];
+    const size_t hidden = moe->config.hidden_bytes, scale = moe->config.scale_bytes;
+
+    for (size_t i = 0; i < list->n_tokens; i++) {
+        const size_t token = list->entries[list->first[i]].token;
+
+        spread(moe, list, i, call->from + token * hidden,
+               scale > 0 ? call->from_scales + token * scale : NULL);
+    }
+}
+
+static const struct ch_moe_kind dispatch_kind = {
+    .end = end_tokens, .pack = pack_tokens, .take = take_tokens, .local = copy_own_tokens};
+
+/* --- combine ------------------------------------------------------------------------------ */
+/* What a PE received is what it sends back. */
+static const struct ch_moe_list *list_of(const struct chorusx_moe *moe, uint32_t peer,
+                                         bool is_out)
+{
+    return is_out ? &moe->call.route->in[peer] : &moe->call.route->out[peer];
+}
+
+/* The rows of a token are in one message. */
+static size_t end_rows(const struct chorusx_moe *moe, uint32_t peer, bool is_out, size_t at)
+{
+    const struct ch_moe_list *list = list_of(moe, peer, is_out);
+    const size_t most = moe->slot_bytes / moe->config.combine_bytes;
+    size_t end = at + 1;
+
+    while (end < list->n_tokens && list->first[end + 1] - list->first[at] <= most)
+        end++;
+    return end;
+}
+
+static size_t pack_rows(const struct chorusx_moe *moe, uint32_t peer, size_t at, size_t end,
+                        char *slot)
+{
+    const struct ch_moe_list *list = list_of(moe, peer, true);
+    const size_t bytes = moe->config.combine_bytes;
+    char *to = slot;
+
+    for (size_t k = list->first[at]; k < list->first[end]; k++, to += bytes)
+        memcpy(to, moe->call.from + list->rows[k] * bytes, bytes);
+    return (size_t)(to - slot);
+}
+
+/* Whether all rows of a token are there. */
+static bool is_complete(struct chorusx_moe *moe, const int32_t *pe_of)
+{
+    bool is_there = true;
+
+    for (int k = 0; k < moe->config.topk; k++) {
+        if (pe_of[k] < 0 || (uint32_t)pe_of[k] == moe->me) continue;
+        if (ch_moe_open(moe, (uint32_t)pe_of[k])) continue;
+        moe->peers[pe_of[k]].is_wanted = true;
+        is_there = false;
+    }
+    return is_there;
+}
+
+static const char *next_row(struct chorusx_moe *moe, uint32_t peer)
+{
+    const size_t bytes = moe->config.combine_bytes;
+
+    if (peer != moe->me) return ch_moe_slot(moe, peer) + moe->peers[peer].row_at++ * bytes;
+    return moe->call.from + moe->call.route->in[peer].rows[moe->call.own_row++] * bytes;
+}
+
+/* The factor of the weights of a token, of which some entries were left out. */
+static float factor_of(const struct chorusx_moe *moe, const int32_t *pe_of,
+                       const float *weights)
+{
+    float all = 0.0f, kept = 0.0f;
+    bool has_all = true;
+
+    for (int k = 0; k < moe->config.topk; k++) {
+        const float weight = weights != NULL ? weights[k] : 1.0f;
+
+        if (pe_of[k] == CH_MOE_EMPTY) continue;
+        all += weight;
+        if (pe_of[k] >= 0)
+            kept += weight;
+        else
+            has_all = false;
+    }
+    return has_all || kept == 0.0f ? 1.0f : all / kept;
+}
+
+/* The rows of a token and their weights; returns how many. */
+static size_t collect(struct chorusx_moe *moe, const int32_t *pe_of, const float *weights)
+{
+    const float factor = moe->config.renormalise != 0 ? factor_of(moe, pe_of, weights) : 1.0f;
+    size_t n = 0;
+
+    for (int k = 0; k < moe->config.topk; k++) {
+        if (pe_of[k] < 0) continue;
+        moe->rows[n] = next_row(moe, (uint32_t)pe_of[k]);
+        moe->weights[n++] = (weights != NULL ? weights[k] : 1.0f) * factor;
+    }
+    return n;
+}
+
+/* End the messages of which all rows have been read. */
+static void close_read(struct chorusx_moe *moe, const int32_t *pe_of)
+{
+    for (int k = 0; k < moe->config.topk; k++) {
+        const struct ch_moe_peer *p;
+        const struct ch_moe_list *list;
+
+        if (pe_of[k] < 0 || (uint32_t)pe_of[k] == moe->me) continue;
+        p = &moe->peers[pe_of[k]];
+        list = list_of(moe, (uint32_t)pe_of[k], false);
+        if (p->is_open && list->first[p->in_at] + p->row_at == list->first[p->in_end])
+            ch_moe_close(moe, (uint32_t)pe_of[k]);
+    }
+}
+
+static void add_up_token(struct chorusx_moe *moe, const int32_t *pe_of)
+{
+    struct ch_moe_call *call = &moe->call;
+    const size_t bytes = moe->config.combine_bytes, topk = (size_t)moe->config.topk;
+    char *out = call->to + call->token * bytes;
+    const size_t n =
+        collect(moe, pe_of, call->weights != NULL ? call->weights + call->token * topk : NULL);
+
+    if (n > 0)
+        ch_moe_add_up(moe, n, out);
+    else
+        memset(out, 0, bytes);
+    close_read(moe, pe_of);
+    call->token++;
+}
+
+static bool merge(struct chorusx_moe *moe)
+{
+    struct ch_moe_call *call = &moe->call;
+    const size_t topk = (size_t)moe->config.topk;
+    int n = 0;
+
+    for (uint32_t p = 0; p < moe->n_pes; p++)
+        moe->peers[p].is_wanted = false;
+    while (n < MERGED_AT_A_TIME && call->token < call->route->info.n_tokens) {
+        const int32_t *pe_of = call->route->pe_of + call->token * topk;
+
+        if (!is_complete(moe, pe_of)) break;
+        add_up_token(moe, pe_of);
+        n++;
+    }
+    return n > 0;
+}
+
+static const struct ch_moe_kind combine_kind = {
+    .end = end_rows, .pack = pack_rows, .merge = merge};
+
+/* --- the calls ---------------------------------------------------------------------------- */
+static int check_begin(const char *function, const struct chorusx_moe_route *route)
+{
+    const struct chorusx_moe *moe;
+
+    if (route == NULL) return chorusx_fail(CHORUS_ERR_ARG, function, "the route is null");
+    moe = route->moe;
+    if (moe->failed != CHORUS_OK)
+        return chorusx_fail(CHORUS_ERR_STATE, function,
+                            "a call failed before; destroy the object");
+    if (moe->call.kind != NULL)
+        return chorusx_fail(CHORUS_ERR_STATE, function,
+                            "a call is under way; end it before, by chorusx_moe_dispatch_end "
+                            "or chorusx_moe_combine_end");
+    if (route->mask != moe->mask_number)
+        return chorusx_fail(CHORUS_ERR_STATE, function,
+                            "the route was computed before chorusx_moe_set_active; compute "
+                            "another by chorusx_moe_route");
+    return CHORUS_OK;
+}
+
+static int end(const char *function, struct chorusx_moe_route *route,
+               const struct ch_moe_kind *kind)
+{
+    if (route == NULL) return chorusx_fail(CHORUS_ERR_ARG, function, "the route is null");
+    if (route->moe->call.kind != kind || route->moe->call.route != route)
+        return chorusx_fail(CHORUS_ERR_STATE, function,
+                            "no such call of the route is under way; begin it before");
+    return ch_moe_finish(route->moe);
+}
+
+static int refuse_null(const char *function, const char *what)
+{
+    char message[CH_MOE_MESSAGE_BYTES] = "";
+
+    (void)strncat(message, what, sizeof(message) / 2);
+    (void)strncat(message, " is null", sizeof(message) / 2 - 1);
+    return chorusx_fail(CHORUS_ERR_ARG, function, message);
+}
+
+static int begin_dispatch(const char *function, const struct ch_moe_call *call)
+{
+    struct chorusx_moe_route *route = call->route;
+    int code = check_begin(function, route);
+    const bool has_tokens = code == CHORUS_OK && route->info.n_tokens > 0,
+               has_rows = code == CHORUS_OK && route->info.rows > 0,
+               has_scales = code == CHORUS_OK && route->moe->config.scale_bytes > 0;
+
+    if (code != CHORUS_OK) return code;
+    if (has_tokens && call->from == NULL) return refuse_null(function, "x");
+    if (has_tokens && has_scales && call->from_scales == NULL)
+        return refuse_null(function, "scales");
+    if (has_rows && call->to == NULL) return refuse_null(function, "out");
+    if (has_rows && has_scales && call->to_scales == NULL)
+        return refuse_null(function, "out_scales");
+    for (uint32_t p = 0; p < route->moe->n_pes; p++) {
+        struct ch_moe_peer *peer = &route->moe->peers[p];
+
+        peer->n_out = p == route->moe->me ? 0 : route->out[p].n_tokens;
+        peer->n_in = p == route->moe->me ? 0 : route->in[p].n_tokens;
+    }
+    route->moe->call = *call;
+    ch_moe_start(route->moe);
+    return CHORUS_OK;
+}
+
+int chorusx_moe_dispatch_begin(chorusx_moe_route_t route, const void *x, const void *scales,
+                               void *out, void *out_scales)
+{
+    return begin_dispatch(__func__, &(struct ch_moe_call){.kind = &dispatch_kind,
+                                                          .route = route,
+                                                          .from = x,
+                                                          .from_scales = scales,
+                                                          .to = out,
+                                                          .to_scales = out_scales});
+}
+
+int chorusx_moe_dispatch_end(chorusx_moe_route_t route)
+{
+    return end(__func__, route, &dispatch_kind);
+}
+
+int chorusx_moe_dispatch(chorusx_moe_route_t route, const void *x, const void *scales,
+                         void *out, void *out_scales)
+{
+    const int code = begin_dispatch(__func__, &(struct ch_moe_call){.kind = &dispatch_kind,
+                                                                    .route = route,
+                                                                    .from = x,
+                                                                    .from_scales = scales,
+                                                                    .to = out,
+                                                                    .to_scales = out_scales});
+
+    return code == CHORUS_OK ? ch_moe_finish(route->moe) : code;
+}
+
+static int begin_combine(const char *function, const struct ch_moe_call *call)
+{
+    struct chorusx_moe_route *route = call->route;
+    const size_t value_bytes = ch_moe_value_bytes(call->type);
+    const int code = check_begin(function, route);
+
+    if (code != CHORUS_OK) return code;
+    if (value_bytes == 0 || route->moe->config.combine_bytes % value_bytes != 0)
+        return chorusx_fail(CHORUS_ERR_ARG, function,
+                            "the type is not f32, bf16 or f16, or combine_bytes is no multiple "
+                            "of its bytes");
+    if (route->info.rows > 0 && call->from == NULL) return refuse_null(function, "y");
+    if (route->info.n_tokens > 0 && call->to == NULL) return refuse_null(function, "out");
+    for (uint32_t p = 0; p < route->moe->n_pes; p++) {
+        struct ch_moe_peer *peer = &route->moe->peers[p];
+
+        peer->n_out = p == route->moe->me ? 0 : route->in[p].n_tokens;
+        peer->n_in = p == route->moe->me ? 0 : route->out[p].n_tokens;
+    }
+    route->moe->call = *call;
+    ch_moe_start(route->moe);
+    return CHORUS_OK;
+}
+
+int chorusx_moe_combine_begin(chorusx_moe_route_t route, const void *y, chorus_type type,
+                              const float *weights, void *out)
+{
+    return begin_combine(__func__, &(struct ch_moe_call){.kind = &combine_kind,
+                                                         .route = route,
+                                                         .from = y,
+                                                         .to = out,
+                                                         .weights = weights,
+                                                         .type = type});
+}
+
+int chorusx_moe_combine_end(chorusx_moe_route_t route)
+{
+    return end(__func__, route, &combine_kind);
+}
+
+int chorusx_moe_combine(chorusx_moe_route_t route, const void *y, chorus_type type,
+                        const float *weights, void *out)
+{
+    const int code = begin_combine(__func__, &(struct ch_moe_call){.kind = &combine_kind,
+                                                                   .route = route,
+                                                                   .from = y,
+                                                                   .to = out,
+                                                                   .weights = weights,
+                                                                   .type = type});
+
+    return code == CHORUS_OK ? ch_moe_finish(route->moe) : code;
+}
