@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Do test_apps_halo, and its cases on a simulated machine, see the faults that halo exchange could have?
+"""Do the tests of libchorus-apps, and their cases on a simulated machine, see the faults that it could have?
 
-    halo.py FOLDER LIBRARY COMPILER...
+    apps.py FOLDER LIBRARY COMPILER...
 
 As mutants.py: each mutant is a file of src/apps with one fault, with which one of the two must fail. FOLDER gets
 the programs; LIBRARY is libchorus.so.
@@ -19,7 +19,10 @@ from judge import TOP, judge
 
 RUN, MAKE, CHECK, ELEMENTS = (f"src/apps/halo{part}.c" for part in ("_run", "", "_check", "_elements"))
 HEADER = "src/apps/halo.h"
-FLAGS = ["-std=gnu11", "-D_GNU_SOURCE", "-O1", "-w", "-pthread"]
+WIRE, MOE_RUN, ROUTE, SUM = (f"src/apps/moe_{part}.c" for part in ("wire", "run", "route", "sum"))
+# The cases of each part that the simulated machine runs.
+SIMULATED = {"halo": '"exchange", "boxes"', "moe": '"moe__", "dispatch"'}
+FLAGS = ["-std=gnu11", "-ffp-contract=off", "-D_GNU_SOURCE", "-O1", "-w", "-pthread"]
 
 
 class Mutant(typing.NamedTuple):
@@ -58,6 +61,22 @@ MUTANTS = [
     Mutant("a run is one element short", ELEMENTS, "? at + e->runs[r].count : to;", "? at + e->runs[r].count - 1 : to;"),
     Mutant("a box has its dimensions exchanged", ELEMENTS, "x * part->stride[0] + y * part->stride[1]",
            "x * part->stride[1] + y * part->stride[0]"),
+    Mutant("a PE has one slot for a peer", WIRE, "const size_t at = (number & 1) * moe->slot_bytes;", "const size_t at = 0;"),
+    Mutant("messages of a peer share a word", WIRE, "uint64_t *arrived = word(moe, ARRIVED, number, moe->me);",
+           "uint64_t *arrived = word(moe, ARRIVED, 0, moe->me);"),
+    Mutant("a message is written before its slot is free", WIRE, "__ATOMIC_ACQUIRE) >= number - 2;",
+           "__ATOMIC_ACQUIRE) + 2 >= number - 2;"),
+    Mutant("a message that has not come is read", WIRE, "__ATOMIC_ACQUIRE) < number)", "__ATOMIC_ACQUIRE) + 1 < number)"),
+    Mutant("a token is added up before all of its rows are there", MOE_RUN, "        is_there = false;\n", ""),
+    Mutant("a message is given back after its first token", MOE_RUN,
+           " && list->first[p->in_at] + p->row_at == list->first[p->in_end])", ")"),
+    Mutant("the own rows of a token are one row", MOE_RUN, "rows[moe->call.own_row++]", "rows[moe->call.own_row]"),
+    Mutant("weights are not renormalised", MOE_RUN, "moe->config.renormalise != 0 ?", "0 ?"),
+    Mutant("scales are those of the first token", MOE_RUN,
+           "if (scale > 0) memcpy(to + hidden, call->from_scales + token * scale, scale);",
+           "if (scale > 0) memcpy(to + hidden, call->from_scales, scale);"),
+    Mutant("a token without rows is left as it is", MOE_RUN, "        memset(out, 0, bytes);\n", "        ;\n"),
+    Mutant("a route of before a mask serves", MOE_RUN, "if (route->mask != moe->mask_number)", "if (0)"),
 ]
 
 
@@ -73,15 +92,16 @@ def fails(command):
 
 def survives(library, compiler, check, mutant, text, place):
     """Why the mutant is alive, or nothing."""
+    part = "moe" if "moe" in mutant.file else "halo"
     shutil.copytree(TOP / "src/apps", place / "src/apps")
     (place / mutant.file).write_text(text)
     tests = TOP / "tests"
-    sources = [*(place / "src/apps").glob("halo*.c"), place / "src/apps/gather.c", tests / "apps/test_apps_halo.c"]
-    for name, more in (("sim_halo", ["-Dusleep=sim_sleep", '-DSIM_CASES="exchange", "boxes"', tests / "apps/sim_pes.c"]),
-                       ("test_apps_halo", [tests / "api_pes.c", library, f"-Wl,-rpath,{library.parent}"])):
+    sources = [*(place / "src/apps").glob(f"{part}*.c"), place / "src/apps/gather.c", tests / f"apps/test_apps_{part}.c"]
+    for name, more in (("sim", ["-Dusleep=sim_sleep", f"-DSIM_CASES={SIMULATED[part]}", tests / "apps/sim_pes.c"]),
+                       ("test", [tests / "api_pes.c", library, f"-Wl,-rpath,{library.parent}"])):
         subprocess.run([*compiler, *FLAGS, f"-I{place}/src", f"-I{TOP}/include", f"-I{tests}", *sources, *more,
-                        "-o", place / name, *check], check=True)
-        if fails([place / name]):
+                        "-o", place / name, *check, "-lm"], check=True)
+        if fails([place / name, *(["6"] if name == "sim" else [])]):
             return ""
     return "both pass"
 
