@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gather.c: what PEs tell each other while they create an object. */
+/* gather.c: what PEs tell each other while they create an object, and when they free it. */
 #include "apps/gather.h"
 
 #include <stdlib.h>
@@ -69,4 +69,13 @@ int ch_apps_agree(chorus_team_t team, bool is_made)
         if (made[p] == 0) code = CHORUS_ERR_NOMEM;
     free(all);
     return code;
+}
+
+/* No PE waits for the last words `freed` that it gets. Without the barrier, which completes
+ * puts, they may come when the memory is another object's. */
+int ch_apps_free(chorus_team_t team, void *memory)
+{
+    const int code = chorus_barrier(team);
+
+    return code == CHORUS_OK ? chorusx_team_free(team, memory) : code;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gather.h: what PEs tell each other while they create an object. */
+/* gather.h: what PEs tell each other while they create an object, and when they free it. */
 #ifndef CH_APPS_GATHER_H
 #define CH_APPS_GATHER_H
 
@@ -26,5 +26,9 @@ int ch_apps_gather_equal(chorus_team_t team, const void *mine, size_t bytes, voi
 /* The same result on all PEs: CHORUS_OK, or ERR_NOMEM if anything is not made on one of them.
  */
 int ch_apps_agree(chorus_team_t team, bool is_made);
+
+/* Free the symmetric memory of an object, after all that PEs put into it has come. If that
+ * fails, the network may still read what was put. */
+int ch_apps_free(chorus_team_t team, void *memory);
 
 #endif /* CH_APPS_GATHER_H */

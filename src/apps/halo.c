@@ -350,6 +350,14 @@ int chorusx_halo_create(chorus_team_t team, size_t n_elements, size_t elem_bytes
     return code;
 }
 
+/* The network may still read it. */
+static void keep_staging(struct chorusx_halo *halo)
+{
+    for (uint32_t i = 0; i < halo->n; i++)
+        for (int way = 0; way < CH_HALO_WAYS; way++)
+            halo->links[i].ways[way].staging = NULL;
+}
+
 int chorusx_halo_destroy(chorusx_halo_t halo)
 {
     int code;
@@ -358,7 +366,8 @@ int chorusx_halo_destroy(chorusx_halo_t halo)
     if (halo->array != NULL && halo->failed == CHORUS_OK)
         return chorusx_fail(CHORUS_ERR_STATE, __func__,
                             "an exchange is under way; call chorusx_halo_wait before");
-    code = chorusx_team_free(halo->team, halo->memory);
+    code = ch_apps_free(halo->team, halo->memory);
+    if (code != CHORUS_OK) keep_staging(halo);
     free_links(halo);
     return code;
 }

@@ -223,7 +223,9 @@ int chorusx_moe_destroy(chorusx_moe_t moe)
         return chorusx_fail(CHORUS_ERR_STATE, __func__,
                             "a route of the object is not freed; call chorusx_moe_route_free "
                             "before");
-    code = chorusx_team_free(moe->team, moe->memory);
+    code = ch_apps_free(moe->team, moe->memory);
+    for (uint32_t p = 0; code != CHORUS_OK && p < moe->n_pes; p++)
+        moe->peers[p].staging = NULL; /* the network may still read it */
     free_object(moe);
     return code;
 }

@@ -3,7 +3,8 @@
  * sim_pes.c: a test of libchorus-apps on a simulated machine: PEs are fibers that run in a
  * random order, and a network delivers what they put in parts, late, and in any order, except
  * that the signal of a put comes after its data. A put reads its source when it is delivered.
- * Some pairs of PEs access each other's memory. It is linked with the test and with the sources
+ * Memory that is freed must not be the dest of anything that is under way. Some pairs of PEs
+ * access each other's memory. It is linked with the test and with the sources
  * of the library, in place of libchorus and of api_pes.c.
  *
  * usage: sim_NAME [SEEDS [FIRST]]     so many runs for each number of PEs, of the cases whose
@@ -22,6 +23,7 @@
 enum {
     STACK_BYTES = 256 << 10,
     ARENA_BYTES = 8 << 20, /* of symmetric memory */
+    LINE = 64,
     OPS_MAX = 4096,
     SEEDS_DEFAULT = 40,
     PICKS_MAX = 200000 /* in a row in which nothing happens: a deadlock */
@@ -29,7 +31,7 @@ enum {
 
 /* What is under way. */
 struct op {
-    uint32_t pe;
+    uint32_t from, pe;
     size_t dest, word; /* offsets in the arena of pe */
     const char *source;
     size_t bytes;
@@ -87,6 +89,7 @@ static void may_yield(void)
 static void add_op(struct op op)
 {
     if (sim.n_ops == OPS_MAX) give_up("too much is under way");
+    op.from = sim.now;
     sim.ops[sim.n_ops++] = op;
     sim.idle_picks = 0;
 }
@@ -198,23 +201,48 @@ int chorus_team_translate_pe(chorus_team_t team, int pe, chorus_team_t other)
     return pe;
 }
 
+/* Before an object are its bytes. */
 void *chorusx_team_malloc(chorus_team_t team, size_t bytes)
 {
     struct fiber *f = &sim.fibers[sim.now];
-    char *object = f->arena + f->used;
+    char *object = f->arena + f->used + LINE;
 
     (void)team;
-    f->used += (bytes + 63) / 64 * 64;
+    f->used += LINE + (bytes + LINE - 1) / LINE * LINE;
     if (f->used > ARENA_BYTES) give_up("the symmetric memory is full");
+    memcpy(object - LINE, &bytes, sizeof(bytes));
     memset(object, 0, bytes);
     meet();
     return object;
 }
 
+/* Others may have memory in its place before what is under way to it arrives. */
 int chorusx_team_free(chorus_team_t team, void *ptr)
 {
+    const size_t lo = offset_of(ptr);
+    size_t bytes;
+
     (void)team;
-    (void)ptr;
+    memcpy(&bytes, (char *)ptr - LINE, sizeof(bytes));
+    meet();
+    for (size_t i = 0; i < sim.n_ops; i++)
+        if (sim.ops[i].pe == sim.now && sim.ops[i].word - lo < bytes)
+            give_up("memory is freed to which something is under way");
+    return CHORUS_OK;
+}
+
+static bool has_ops(uint32_t pe)
+{
+    for (size_t i = 0; i < sim.n_ops; i++)
+        if (sim.ops[i].from == pe) return true;
+    return false;
+}
+
+int chorus_barrier(chorus_team_t team)
+{
+    (void)team;
+    while (has_ops(sim.now))
+        yield();
     meet();
     return CHORUS_OK;
 }
@@ -246,8 +274,12 @@ void chorus_putmem_signal_nbi(void *dest, const void *source, size_t bytes, uint
                               uint64_t signal, int sig_op, int pe)
 {
     (void)sig_op;
-    add_op(
-        (struct op){(uint32_t)pe, offset_of(dest), offset_of(sig_addr), source, bytes, signal});
+    add_op((struct op){.pe = (uint32_t)pe,
+                       .dest = offset_of(dest),
+                       .word = offset_of(sig_addr),
+                       .source = source,
+                       .bytes = bytes,
+                       .value = signal});
     may_yield();
 }
 

@@ -67,10 +67,12 @@ CHORUS_CODE int chorusx_halo_create(chorus_team_t team, size_t n_elements, size_
 /**
  * Free the object and its memory. Null does nothing.
  *
- * Collective: every PE of the team, with no exchange under way.
+ * Collective: every PE of the team, with no exchange under way, before the team is destroyed.
  * Threads:    one thread of each PE.
  * Ordering:   a barrier of the team.
- * Errors:     ERR_STATE if an exchange is under way; as of chorusx_team_free.
+ * Errors:     ERR_STATE if an exchange is under way, and the object stays; as of chorus_barrier
+ *             and chorusx_team_free: the object cannot be used any more, and symmetric memory
+ *             may be left to the team.
  * Source:     Chorus.
  * Since:      0.1
  */

@@ -94,11 +94,13 @@ CHORUS_CODE int chorusx_moe_create(chorus_team_t team, const chorusx_moe_config_
  *
  * @param moe  of chorusx_moe_create
  *
- * Collective: every PE of the team, also those that are not active, with no call under way.
+ * Collective: every PE of the team, also those that are not active, with no call under way,
+ *             before the team is destroyed.
  * Threads:    one thread of each PE.
  * Ordering:   a barrier of the team.
- * Errors:     ERR_STATE if a call is under way or a route is not freed; as of
- *             chorusx_team_free.
+ * Errors:     ERR_STATE if a call is under way or a route is not freed, and the object stays;
+ *             as of chorus_barrier and chorusx_team_free: the object cannot be used any more,
+ *             and symmetric memory may be left to the team.
  * Source:     Chorus.
  * Since:      0.1
  */
