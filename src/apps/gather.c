@@ -8,14 +8,14 @@
 int ch_apps_check(const char *function, chorus_team_t team, const void *object_out)
 {
     chorusx_heap_info_t heap;
-    int code;
+    const int code = chorusx_heap_info(&heap);
 
+    if (code != CHORUS_OK) return chorusx_fail(code, function, NULL);
     if (chorus_team_my_pe(team) < 0)
         return chorusx_fail(CHORUS_ERR_ARG, function, "the PE is not in the team");
     if (object_out == NULL)
         return chorusx_fail(CHORUS_ERR_ARG, function, "the address for the object is null");
-    code = chorusx_heap_info(&heap);
-    if (code != CHORUS_OK || heap.heap == CHORUS_HEAP_host) return code;
+    if (heap.heap == CHORUS_HEAP_host) return CHORUS_OK;
     return chorusx_fail(CHORUS_ERR_UNSUPPORTED, function,
                         "the heap is on GPUs, and this is for arrays in host memory; start the "
                         "job with CHORUS_HEAP=host");

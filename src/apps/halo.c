@@ -295,8 +295,8 @@ static struct chorusx_halo *make_object(const struct plan *plan, size_t n_elemen
     halo->elem_bytes = plan->pes[0].elem_bytes;
     halo->n = n;
     halo->links = calloc(n + 1, sizeof(*halo->links));
-    halo->skipped = calloc(CH_HALO_WORDS * n + 1, sizeof(*halo->skipped));
-    halo->wanted = calloc(CH_HALO_WORDS * n + 1, sizeof(*halo->wanted));
+    halo->skipped = calloc((size_t)CH_HALO_WORDS * n + 1, sizeof(*halo->skipped));
+    halo->wanted = calloc((size_t)CH_HALO_WORDS * n + 1, sizeof(*halo->wanted));
     is_made = halo->links != NULL && halo->skipped != NULL && halo->wanted != NULL;
     for (uint32_t i = 0; is_made && i < n; i++)
         is_made = set_link(halo, i, &links[i]);

@@ -117,6 +117,7 @@ enum ch_halo_problem {
     CH_HALO_BAD_ELEMENTS,  /* 0 bytes, or more than can be */
     CH_HALO_BAD_PEER,      /* value: the peer */
     CH_HALO_TWICE,         /* value: the other link */
+    CH_HALO_TOO_MANY,      /* value: the elements of a part, or SIZE_MAX */
     CH_HALO_BAD_INDEX,     /* value: the index */
     CH_HALO_RECV_TWICE,    /* value: the element */
     CH_HALO_BAD_AFTER,     /* value: what is in after */

@@ -69,7 +69,9 @@ static bool part_is_inside(struct own_check *check, const chorusx_halo_part_t *p
 {
     size_t count, greatest;
 
-    if (!ch_halo_part_count(part, &count)) return found(check, CH_HALO_BAD_INDEX, SIZE_MAX);
+    if (!ch_halo_part_count(part, &count)) count = SIZE_MAX;
+    /* No array has as many, so no recv either. A box without strides would, for hours. */
+    if (count > UINT32_MAX) return found(check, CH_HALO_TOO_MANY, count);
     *count_out = count;
     if (count == 0) return true;
     greatest = greatest_index(part);
@@ -170,6 +172,11 @@ static int say_own_problem(uint32_t number, const struct ch_halo_pe *pe, char *m
             "links %llu and %u of PE %u are to the same peer with the same tag; give each "
             "a tag of its own, as at the peer",
             value, link, number);
+        break;
+    case CH_HALO_TOO_MANY:
+        (void)snprintf(message, bytes,
+                       "a part of link %u of PE %u has %llu elements; expected at most 2^32 - 1",
+                       link, number, value);
         break;
     case CH_HALO_BAD_INDEX:
         (void)snprintf(message, bytes,

@@ -33,7 +33,7 @@ bool ch_halo_part_visit(const chorusx_halo_part_t *part,
             if (!visit(arg, part->indices[i])) return false;
         return true;
     }
-    for (size_t z = 0; z < nz; z++)
+    for (size_t z = 0; part->extent[0] > 0 && z < nz; z++)
         for (size_t y = 0; y < ny; y++)
             for (size_t x = 0; x < part->extent[0]; x++)
                 if (!visit(arg, part->first + x * part->stride[0] + y * part->stride[1] +

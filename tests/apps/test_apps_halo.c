@@ -413,6 +413,23 @@ static void create__one_pe_is_wrong__all_say_so(void)
 #undef LAST
 }
 
+/* None of them takes as long as its elements would. */
+static void create__boxes_are_endless__ends(void)
+{
+    const size_t huge = (size_t)1 << 40;
+    chorusx_halo_link_t link = {.peer = api_me(),
+                                .send = {.extent = {0, huge, huge}, .stride = {1, 1, 1}},
+                                .recv = {.extent = {0, huge, huge}, .stride = {1, 1, 1}}};
+    chorusx_halo_t halo;
+
+    EXPECT(chorusx_halo_create(WORLD, 2, 4, 1, &link, &halo) == CHORUS_OK);
+    EXPECT(chorusx_halo_destroy(halo) == CHORUS_OK);
+    link.send = (chorusx_halo_part_t){.extent = {huge}};
+    expect_refused(2, 4, 1, &link, "a part of link 0 of PE 0 has 1099511627776 elements");
+    link.send = (chorusx_halo_part_t){.extent = {huge, huge}};
+    expect_refused(2, 4, 1, &link, "a part of link 0 of PE 0 has 18446744073709551615");
+}
+
 static void create__links_do_not_match__both_sides_are_named(void)
 {
     const uint32_t some[3] = {0, 1, 2};
@@ -458,6 +475,7 @@ static void calls__out_of_turn__are_refused(void)
     X(boxes__faces_of_cubes__land_in_halos)              \
     X(exchange__receiver_is_late__gets_each_step)        \
     X(create__one_pe_is_wrong__all_say_so)               \
+    X(create__boxes_are_endless__ends)                   \
     X(create__links_do_not_match__both_sides_are_named)  \
     X(calls__out_of_turn__are_refused)
 API_MAIN(HALO_LIST)
