@@ -188,8 +188,8 @@ static void open_mpi(struct mpi_form *m, const struct grid_case *g)
         m->places[f] = (int)sum;
         sum += g->faces[f].count;
     }
-    m->out = malloc(sum * sizeof(double));
-    m->in = malloc(sum * sizeof(double));
+    m->out = malloc((sum + 1) * sizeof(double));
+    m->in = malloc((sum + 1) * sizeof(double));
     for (int p = 0; p < g->pulses; p++) {
         int first, end, to[FACES_MAX], from[FACES_MAX], weights[FACES_MAX], n = 0;
 

@@ -21,7 +21,8 @@ struct plan {
 
 static int refuse(int code, const char *message)
 {
-    return chorusx_fail(code, "chorusx_halo_create", message);
+    (void)chorusx_fail(code, "chorusx_halo_create", message); /* which returns the code */
+    return code;
 }
 
 static struct ch_halo_record *own_records(const chorusx_halo_link_t *links, uint64_t n)
@@ -342,7 +343,7 @@ int chorusx_halo_create(chorus_team_t team, size_t n_elements, size_t elem_bytes
     int code = ch_apps_check(__func__, team, halo);
 
     if (halo != NULL) *halo = CHORUSX_HALO_INVALID;
-    if (code != CHORUS_OK) return code;
+    if (code != CHORUS_OK || halo == NULL) return code;
     own = ch_halo_check_own(n_pes, n_elements, elem_bytes, n_links, links);
     code = make_plan(&plan, &own, links);
     if (code == CHORUS_OK) code = create(&plan, n_elements, links, halo);

@@ -174,9 +174,10 @@ static int say_own_problem(uint32_t number, const struct ch_halo_pe *pe, char *m
             value, link, number);
         break;
     case CH_HALO_TOO_MANY:
-        (void)snprintf(message, bytes,
-                       "a part of link %u of PE %u has %llu elements; expected at most 2^32 - 1",
-                       link, number, value);
+        (void)snprintf(
+            message, bytes,
+            "a part of link %u of PE %u has %llu elements; expected at most 2^32 - 1", link,
+            number, value);
         break;
     case CH_HALO_BAD_INDEX:
         (void)snprintf(message, bytes,
@@ -250,7 +251,8 @@ int ch_halo_check_all(uint32_t n_pes, const struct ch_halo_pe *pes, const uint64
             code = CHORUS_ERR_ARG;
         }
     }
-    for (uint32_t p = 0; records != NULL && p < n_pes && code == CHORUS_OK; p++)
+    if (first == NULL || records == NULL) return code;
+    for (uint32_t p = 0; p < n_pes && code == CHORUS_OK; p++)
         for (uint64_t i = 0; i < pes[p].n_links && code == CHORUS_OK; i++)
             code = check_link(pes, first, records, p, i, message, bytes);
     return code;

@@ -16,7 +16,8 @@ enum { LINE = 64 };
 
 static int refuse(int code, const char *message)
 {
-    return chorusx_fail(code, "chorusx_moe_create", message);
+    (void)chorusx_fail(code, "chorusx_moe_create", message); /* which returns the code */
+    return code;
 }
 
 /* --- sizes -------------------------------------------------------------------------------- */
@@ -77,9 +78,11 @@ static void set_active(struct chorusx_moe *moe, const unsigned char *pes,
                        const unsigned char *experts)
 {
     uint64_t value = 0xcbf29ce484222325u;
+    bool are_all_active = true;
 
     for (uint32_t p = 0; p < moe->n_pes; p++) {
         moe->peers[p].is_active = pes == NULL || pes[p] != 0;
+        are_all_active = are_all_active && moe->peers[p].is_active;
         value = hash(value, moe->peers[p].is_active);
     }
     for (uint32_t e = 0; e < (uint32_t)moe->config.experts; e++) {
@@ -88,6 +91,7 @@ static void set_active(struct chorusx_moe *moe, const unsigned char *pes,
         value = hash(value, moe->is_on[e]);
     }
     moe->is_active = moe->peers[moe->me].is_active;
+    moe->are_all_active = are_all_active;
     moe->mask_hash = value;
     moe->mask_number++;
 }
@@ -111,6 +115,9 @@ static void free_object(struct chorusx_moe *moe)
         free(moe->peers[p].staging);
     free(moe->peers);
     free(moe->is_on);
+    free(moe->host_of);
+    free(moe->rail_of);
+    free(moe->pes_of_hosts);
     free(moe->rows);
     free(moe->weights);
     free(moe->skipped);
@@ -124,11 +131,15 @@ static bool allocate(struct chorusx_moe *moe)
 
     moe->peers = calloc(moe->n_pes, sizeof(*moe->peers));
     moe->is_on = calloc((size_t)moe->config.experts, sizeof(*moe->is_on));
+    moe->host_of = calloc(moe->n_pes, sizeof(*moe->host_of));
+    moe->rail_of = calloc(moe->n_pes, sizeof(*moe->rail_of));
+    moe->pes_of_hosts = calloc(moe->n_pes, sizeof(*moe->pes_of_hosts));
     moe->rows = calloc(topk, sizeof(*moe->rows));
     moe->weights = calloc(topk, sizeof(*moe->weights));
     moe->skipped = calloc(words, sizeof(*moe->skipped));
     moe->wanted = calloc(words, sizeof(*moe->wanted));
-    return moe->peers != NULL && moe->is_on != NULL && moe->rows != NULL &&
+    return moe->peers != NULL && moe->is_on != NULL && moe->host_of != NULL &&
+           moe->rail_of != NULL && moe->pes_of_hosts != NULL && moe->rows != NULL &&
            moe->weights != NULL && moe->skipped != NULL && moe->wanted != NULL;
 }
 
@@ -154,32 +165,51 @@ static char *allocate_symmetric(const struct chorusx_moe *moe)
 {
     const size_t slots = product(2 * (size_t)moe->n_pes, moe->slot_bytes);
 
-    if (slots > SIZE_MAX / 2) return NULL;
-    return chorusx_team_malloc(moe->team, ch_moe_words_bytes(moe->n_pes) + slots);
+    return chorusx_team_malloc(moe->team, slots > SIZE_MAX / 2
+                                              ? SIZE_MAX / 2
+                                              : ch_moe_words_bytes(moe->n_pes) + slots);
+}
+
+/* An object with its symmetric memory; null: there is no memory. Collective: all PEs call it
+ * and find the leaders, whatever they have. */
+static struct chorusx_moe *make_object(const struct chorusx_moe *sizes)
+{
+    struct chorusx_moe *moe = malloc(sizeof(*moe));
+    uint32_t *leaders = ch_moe_gather_leaders(sizes);
+    bool is_made;
+
+    if (moe != NULL) *moe = *sizes;
+    is_made = moe != NULL && leaders != NULL && allocate(moe) && place(moe);
+    if (is_made) {
+        ch_moe_set_hosts(moe, leaders);
+        set_active(moe, NULL, NULL);
+    }
+    free(leaders);
+    if (is_made || moe == NULL) return moe;
+    free_object(moe);
+    return NULL;
 }
 
 static int create(chorus_team_t team, const chorusx_moe_config_t *config,
                   struct chorusx_moe **moe_out)
 {
-    struct chorusx_moe sizes = {.team = team, .n_pes = (uint32_t)chorus_team_n_pes(team)};
-    struct chorusx_moe *moe = malloc(sizeof(*moe));
-    char *memory;
-    bool is_made;
+    struct chorusx_moe sizes = {.team = team,
+                                .me = (uint32_t)chorus_team_my_pe(team),
+                                .n_pes = (uint32_t)chorus_team_n_pes(team)};
+    struct chorusx_moe *moe;
 
     set_sizes(&sizes, config);
-    memory = allocate_symmetric(&sizes);
-    sizes.memory = memory;
-    sizes.me = (uint32_t)chorus_team_my_pe(team);
-    if (moe != NULL) *moe = sizes;
-    is_made = moe != NULL && memory != NULL && allocate(moe) && place(moe);
-    if (is_made) set_active(moe, NULL, NULL);
-    if (memory != NULL && ch_apps_agree(team, is_made) == CHORUS_OK) {
+    sizes.memory = allocate_symmetric(&sizes);
+    if (sizes.memory == NULL)                  /* on all PEs */
+        return refuse(CHORUS_ERR_NOMEM, NULL); /* with the message of the call */
+    moe = make_object(&sizes);
+    if (ch_apps_agree(team, moe != NULL) == CHORUS_OK) {
         *moe_out = moe;
         return CHORUS_OK;
     }
     if (moe != NULL) free_object(moe);
-    if (memory == NULL || chorusx_team_free(team, memory) != CHORUS_OK)
-        return refuse(CHORUS_ERR_NOMEM, NULL); /* with the message of the call */
+    if (chorusx_team_free(team, sizes.memory) != CHORUS_OK)
+        return refuse(CHORUS_ERR_NOMEM, NULL);
     return refuse(CHORUS_ERR_NOMEM, "a PE has no memory for its messages");
 }
 
@@ -206,7 +236,8 @@ int chorusx_moe_create(chorus_team_t team, const chorusx_moe_config_t *config,
     int code = ch_apps_check(__func__, team, moe);
 
     if (moe != NULL) *moe = CHORUSX_MOE_INVALID;
-    if (code == CHORUS_OK) code = check(team, config);
+    if (code != CHORUS_OK || moe == NULL) return code;
+    code = check(team, config);
     return code == CHORUS_OK ? create(team, config, moe) : code;
 }
 

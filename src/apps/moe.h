@@ -40,9 +40,25 @@ struct ch_moe_list {
     size_t *rows;  /* of each entry its row in the receiver's array; null at the sender */
 };
 
+/* What a PE passes on to one of its host: tokens of a list, by their numbers in it. */
+struct ch_moe_forward {
+    size_t n, *tokens;
+};
+
+/* The tokens between this PE and its peer on the rail on another host: those that it sends to
+ * PEs of that host, and those that it passes on. The experts of their entries are rails. */
+struct ch_moe_via {
+    uint32_t peer;
+    struct ch_moe_list out, in;
+    struct ch_moe_forward *forwards; /* of each rail */
+    char *tokens;                    /* of `in`, as they came in this call */
+    size_t own_at;                   /* the next of those for this PE itself */
+};
+
 struct chorusx_moe_route {
     struct chorusx_moe *moe;
     struct ch_moe_list *out, *in; /* of each PE of the team */
+    struct ch_moe_via *vias;      /* of each host; null: dispatch has one level */
     int32_t *pe_of; /* of each entry of this PE's tokens: the PE of its row, or why it has none
                      */
     uint64_t mask;  /* number of the mask that it was made with */
@@ -80,6 +96,8 @@ struct ch_moe_peer {
 struct ch_moe_kind {
     /* Where a message that begins with unit `at` ends. */
     size_t (*end)(const struct chorusx_moe *moe, uint32_t peer, bool is_out, size_t at);
+    /* Whether units [at, end) can be sent; null: always. */
+    bool (*is_ready)(const struct chorusx_moe *moe, uint32_t peer, size_t at, size_t end);
     /* Write units [at, end) to a slot; returns their bytes. */
     size_t (*pack)(const struct chorusx_moe *moe, uint32_t peer, size_t at, size_t end,
                    char *slot);
@@ -111,7 +129,12 @@ struct chorusx_moe {
     size_t slot_bytes, header_bytes;
     struct ch_moe_peer *peers;
     unsigned char *is_on; /* of each expert */
-    bool is_active;
+    /* Of each PE its host and its number there, which is that of its rail, and the reverse, in
+     * the order of hosts. */
+    uint32_t *host_of, *rail_of, *pes_of_hosts;
+    uint32_t n_hosts, host_pes;
+    bool has_levels; /* several hosts have the same number of PEs, more than one */
+    bool is_active, are_all_active;
     uint64_t mask_number, mask_hash;
     char *memory; /* symmetric: words, then two slots for each PE */
     struct ch_moe_call call;
@@ -134,6 +157,10 @@ void ch_moe_start(struct chorusx_moe *moe);
 
 /* Do the rest, and end the call. */
 int ch_moe_finish(struct chorusx_moe *moe);
+
+/* The same of a call that the program began before. */
+int ch_moe_end(const char *function, struct chorusx_moe_route *route,
+               const struct ch_moe_kind *kind);
 
 /* For merge: whether the next message of a peer is there; its rows; and that it has been read.
  */
@@ -175,6 +202,66 @@ ch_moe_header_of(const struct chorusx_moe *moe, const struct ch_moe_header *head
 {
     return (struct ch_moe_header *)((char *)headers + p * moe->header_bytes);
 }
+
+/* Whether a call with a route can begin. */
+int ch_moe_check_begin(const char *function, const struct chorusx_moe_route *route);
+
+/* Fails, since an array is null. */
+int ch_moe_refuse_null(const char *function, const char *what);
+
+/* --- lists of a route (moe_list.c) ------------------------------------------------------ */
+/* Lists of what this PE sends, with room for all entries; false: there is no memory. */
+bool ch_moe_allocate_out(struct chorusx_moe_route *route, const struct ch_moe_header *own);
+
+/* Put all entries into them, and the reason of those without a row into pe_of. */
+void ch_moe_fill_out(struct chorusx_moe_route *route, const int32_t *topk_idx);
+
+/* Count what this PE receives, and make room for it; false: there is no memory. */
+bool ch_moe_allocate_in(struct chorusx_moe_route *route, const struct ch_moe_header *headers);
+
+/* Leave only the entries within the capacity, in both. next: room for a number for each expert
+ * of a PE. */
+void ch_moe_settle_out(struct chorusx_moe_route *route, const struct ch_moe_header *headers,
+                       size_t *next);
+void ch_moe_settle_in(struct chorusx_moe_route *route, size_t *next);
+
+bool ch_moe_allocate_list(struct ch_moe_list *list, size_t n_entries, bool has_rows);
+void ch_moe_clear_list(struct ch_moe_list *list);
+void ch_moe_free_lists(struct ch_moe_list *lists, uint32_t n);
+
+/* --- routes (moe_route.c) --------------------------------------------------------------- */
+/* The end of a message of entries. */
+size_t ch_moe_end_entries(const struct chorusx_moe *moe, uint32_t peer, bool is_out, size_t at);
+
+/* --- dispatch (moe_dispatch.c) ---------------------------------------------------------- */
+size_t ch_moe_end_tokens(const struct chorusx_moe *moe, uint32_t peer, bool is_out, size_t at);
+
+/* Write token i of a list and its scales. */
+void ch_moe_pack_token(const struct chorusx_moe *moe, const struct ch_moe_list *list, size_t i,
+                       char *to);
+
+/* Copy token i of a list to the rows of its experts. */
+void ch_moe_spread(const struct chorusx_moe *moe, const struct ch_moe_list *list, size_t i,
+                   const char *token, const char *scales);
+
+/* What the PE has for itself. */
+void ch_moe_copy_own_tokens(struct chorusx_moe *moe);
+
+/* --- two levels (moe_hosts.c) ----------------------------------------------------------- */
+/* Collective: of each PE the first one of its host, in memory of malloc; null: there is none.
+ */
+uint32_t *ch_moe_gather_leaders(const struct chorusx_moe *moe);
+
+/* Set what an object knows of hosts. */
+void ch_moe_set_hosts(struct chorusx_moe *moe, const uint32_t *leaders);
+
+/* Exchange what goes to other hosts by a route, of which pe_of is set. */
+int ch_moe_make_vias(struct chorusx_moe_route *route, const struct ch_moe_header *headers);
+void ch_moe_free_vias(struct chorusx_moe_route *route);
+
+/* Dispatch of a route with vias, and what it sets of peers before. */
+extern const struct ch_moe_kind ch_moe_dispatch_by_hosts;
+void ch_moe_set_units_by_hosts(struct chorusx_moe *moe);
 
 /* --- sums (moe_sum.c) ------------------------------------------------------------------- */
 /* Bytes of a value of a type that combine has; 0: it does not have it. */

@@ -62,6 +62,7 @@ int ch_moe_check_config(uint32_t n_pes, const struct ch_moe_given *all, char *me
     const chorusx_moe_config_t *c = &all[0].config;
     int code = CHORUS_OK;
 
+    if (n_pes == 0) return CHORUS_ERR_ARG; /* of no team */
     for (uint32_t p = 0; p < n_pes; p++)
         if (all[p].is_given == 0) {
             (void)snprintf(message, bytes, "the configuration of PE %u is null", p);
@@ -71,7 +72,7 @@ int ch_moe_check_config(uint32_t n_pes, const struct ch_moe_given *all, char *me
         code = compare(all, p, message, bytes);
     if (code == CHORUS_OK) code = check_numbers(c, message, bytes);
     if (code != CHORUS_OK) return code;
-    if ((uint32_t)c->experts % n_pes != 0)
+    if (n_pes == 0 || (uint32_t)c->experts % n_pes != 0)
         (void)snprintf(message, bytes,
                        "%d experts cannot be divided among %u PEs; expected a multiple, with "
                        "experts that no token names if need be",
@@ -187,16 +188,19 @@ static int check_capacity(const struct chorusx_moe *moe, const struct ch_moe_hea
 int ch_moe_check_headers(const struct chorusx_moe *moe, const struct ch_moe_header *headers,
                          char *message, size_t bytes)
 {
+    uint32_t first = 0;
     int code = CHORUS_OK;
 
-    for (uint32_t p = 0; p < moe->n_pes && code == CHORUS_OK; p++) {
+    while (!moe->peers[first].is_active)
+        first++;
+    for (uint32_t p = first; p < moe->n_pes && code == CHORUS_OK; p++) {
         const struct ch_moe_header *h = ch_moe_header_of(moe, headers, p);
 
-        if (moe->peers[p].is_active && h->mask != moe->mask_hash) {
+        if (moe->peers[p].is_active && h->mask != ch_moe_header_of(moe, headers, first)->mask) {
             (void)snprintf(message, bytes,
                            "PEs %u and %u differ in what is active; pass the same to "
                            "chorusx_moe_set_active on all PEs",
-                           moe->me, p);
+                           first, p);
             return CHORUS_ERR_ARG;
         }
         code = say_problem(moe, p, h, message, bytes);
@@ -205,4 +209,33 @@ int ch_moe_check_headers(const struct chorusx_moe *moe, const struct ch_moe_head
         moe->config.overflow != CHORUSX_MOE_FAIL)
         return code;
     return check_capacity(moe, headers, message, bytes);
+}
+
+/* --- calls -------------------------------------------------------------------------------- */
+int ch_moe_check_begin(const char *function, const struct chorusx_moe_route *route)
+{
+    const struct chorusx_moe *moe;
+
+    if (route == NULL) return chorusx_fail(CHORUS_ERR_ARG, function, "the route is null");
+    moe = route->moe;
+    if (moe->failed != CHORUS_OK)
+        return chorusx_fail(CHORUS_ERR_STATE, function,
+                            "a call failed before; destroy the object");
+    if (moe->call.kind != NULL)
+        return chorusx_fail(CHORUS_ERR_STATE, function,
+                            "a call is under way; end it before, by chorusx_moe_dispatch_end "
+                            "or chorusx_moe_combine_end");
+    if (route->mask != moe->mask_number)
+        return chorusx_fail(CHORUS_ERR_STATE, function,
+                            "the route was computed before chorusx_moe_set_active; compute "
+                            "another by chorusx_moe_route");
+    return CHORUS_OK;
+}
+
+int ch_moe_refuse_null(const char *function, const char *what)
+{
+    char message[CH_MOE_MESSAGE_BYTES];
+
+    (void)snprintf(message, sizeof(message), "%s is null", what);
+    return chorusx_fail(CHORUS_ERR_ARG, function, message);
 }

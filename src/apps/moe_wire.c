@@ -25,6 +25,17 @@ static bool is_free(const struct chorusx_moe *moe, uint32_t peer, uint64_t numbe
            __atomic_load_n(word(moe, FREED, number, peer), __ATOMIC_ACQUIRE) >= number - 2;
 }
 
+/* Whether there is a next message to a peer, and nothing of it is still to come. */
+static bool has_message(const struct chorusx_moe *moe, uint32_t peer)
+{
+    const struct ch_moe_kind *kind = moe->call.kind;
+    const size_t at = moe->peers[peer].out_at;
+
+    if (at == moe->peers[peer].n_out) return false;
+    return kind->is_ready == NULL ||
+           kind->is_ready(moe, peer, at, kind->end(moe, peer, true, at));
+}
+
 static bool try_send(struct chorusx_moe *moe, uint32_t peer)
 {
     struct ch_moe_peer *p = &moe->peers[peer];
@@ -33,7 +44,7 @@ static bool try_send(struct chorusx_moe *moe, uint32_t peer)
     uint64_t *arrived = word(moe, ARRIVED, number, moe->me);
     size_t end, bytes;
 
-    if (p->out_at == p->n_out || !is_free(moe, peer, number)) return false;
+    if (!is_free(moe, peer, number) || !has_message(moe, peer)) return false;
     end = moe->call.kind->end(moe, peer, true, p->out_at);
     bytes = moe->call.kind->pack(moe, peer, p->out_at, end,
                                  (p->direct != NULL ? p->direct : p->staging) + at);
@@ -158,7 +169,7 @@ static int wait_for_any(struct chorusx_moe *moe)
 
         want(moe, word(moe, ARRIVED, next, k),
              p->in_at < p->n_in && (moe->call.kind->merge == NULL || p->is_wanted), next);
-        want(moe, word(moe, FREED, out, k), p->out_at<p->n_out, out> 2 ? out - 2 : 0);
+        want(moe, word(moe, FREED, out, k), has_message(moe, k), out > 2 ? out - 2 : 0);
     }
     if (chorus_uint64_wait_until_any_vector((uint64_t *)moe->memory, n, moe->skipped,
                                             CHORUS_CMP_GE, moe->wanted) < n)
@@ -176,4 +187,14 @@ int ch_moe_finish(struct chorusx_moe *moe)
         if (!advance(moe)) code = wait_for_any(moe);
     moe->call.kind = NULL;
     return code;
+}
+
+int ch_moe_end(const char *function, struct chorusx_moe_route *route,
+               const struct ch_moe_kind *kind)
+{
+    if (route == NULL) return chorusx_fail(CHORUS_ERR_ARG, function, "the route is null");
+    if (route->moe->call.kind != kind || route->moe->call.route != route)
+        return chorusx_fail(CHORUS_ERR_STATE, function,
+                            "no such call of the route is under way; begin it before");
+    return ch_moe_finish(route->moe);
 }

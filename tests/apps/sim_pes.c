@@ -3,8 +3,8 @@
  * sim_pes.c: a test of libchorus-apps on a simulated machine: PEs are fibers that run in a
  * random order, and a network delivers what they put in parts, late, and in any order, except
  * that the signal of a put comes after its data. A put reads its source when it is delivered.
- * Memory that is freed must not be the dest of anything that is under way. Some pairs of PEs
- * access each other's memory. It is linked with the test and with the sources
+ * Memory that is freed must not be the dest of anything that is under way. Hosts have two PEs;
+ * some pairs of PEs access each other's memory. It is linked with the test and with the sources
  * of the library, in place of libchorus and of api_pes.c.
  *
  * usage: sim_NAME [SEEDS [FIRST]]     so many runs for each number of PEs, of the cases whose
@@ -194,14 +194,28 @@ int chorus_team_n_pes(chorus_team_t team)
     return (int)sim.n;
 }
 
+/* Hosts have two PEs each: NODE is that of the caller. */
 int chorus_team_translate_pe(chorus_team_t team, int pe, chorus_team_t other)
 {
     (void)team;
-    (void)other;
-    return pe;
+    if (other != CHORUS_TEAM_NODE) return pe;
+    return (uint32_t)pe / 2 == sim.now / 2 ? pe % 2 : -1;
 }
 
-/* Before an object are its bytes. */
+int chorusx_team_create(chorus_team_t parent, const int pes[], int n, chorus_team_t *new_team)
+{
+    (void)parent;
+    (void)pes;
+    (void)n;
+    *new_team = CHORUS_TEAM_INVALID;
+    return CHORUS_ERR_UNSUPPORTED;
+}
+
+void chorus_team_destroy(chorus_team_t team)
+{
+    (void)team;
+}
+
 void *chorusx_team_malloc(chorus_team_t team, size_t bytes)
 {
     struct fiber *f = &sim.fibers[sim.now];

@@ -18,8 +18,8 @@ import typing
 from judge import TOP, judge
 
 RUN, MAKE, CHECK, ELEMENTS = (f"src/apps/halo{part}.c" for part in ("_run", "", "_check", "_elements"))
-HEADER = "src/apps/halo.h"
-WIRE, MOE_RUN, ROUTE, SUM = (f"src/apps/moe_{part}.c" for part in ("wire", "run", "route", "sum"))
+HEADER, GATHER = "src/apps/halo.h", "src/apps/gather.c"
+WIRE, COMBINE, DISPATCH, MOE_CHECK = (f"src/apps/moe_{part}.c" for part in ("wire", "combine", "dispatch", "check"))
 # The cases of each part that the simulated machine runs.
 SIMULATED = {"halo": '"exchange", "boxes"', "moe": '"moe__", "dispatch"'}
 FLAGS = ["-std=gnu11", "-ffp-contract=off", "-D_GNU_SOURCE", "-O1", "-w", "-pthread"]
@@ -67,16 +67,18 @@ MUTANTS = [
     Mutant("a message is written before its slot is free", WIRE, "__ATOMIC_ACQUIRE) >= number - 2;",
            "__ATOMIC_ACQUIRE) + 2 >= number - 2;"),
     Mutant("a message that has not come is read", WIRE, "__ATOMIC_ACQUIRE) < number)", "__ATOMIC_ACQUIRE) + 1 < number)"),
-    Mutant("a token is added up before all of its rows are there", MOE_RUN, "        is_there = false;\n", ""),
-    Mutant("a message is given back after its first token", MOE_RUN,
+    Mutant("a token is added up before all of its rows are there", COMBINE, "        is_there = false;\n", ""),
+    Mutant("a message is given back after its first token", COMBINE,
            " && list->first[p->in_at] + p->row_at == list->first[p->in_end])", ")"),
-    Mutant("the own rows of a token are one row", MOE_RUN, "rows[moe->call.own_row++]", "rows[moe->call.own_row]"),
-    Mutant("weights are not renormalised", MOE_RUN, "moe->config.renormalise != 0 ?", "0 ?"),
-    Mutant("scales are those of the first token", MOE_RUN,
-           "if (scale > 0) memcpy(to + hidden, call->from_scales + token * scale, scale);",
-           "if (scale > 0) memcpy(to + hidden, call->from_scales, scale);"),
-    Mutant("a token without rows is left as it is", MOE_RUN, "        memset(out, 0, bytes);\n", "        ;\n"),
-    Mutant("a route of before a mask serves", MOE_RUN, "if (route->mask != moe->mask_number)", "if (0)"),
+    Mutant("the own rows of a token are one row", COMBINE, "rows[moe->call.own_row++]", "rows[moe->call.own_row]"),
+    Mutant("weights are not renormalised", COMBINE, "moe->config.renormalise != 0 ?", "0 ?"),
+    Mutant("scales are those of the first token", DISPATCH,
+           "memcpy(to + hidden, moe->call.from_scales + token * scale, scale);",
+           "memcpy(to + hidden, moe->call.from_scales, scale);"),
+    Mutant("a token without rows is left as it is", COMBINE, "        memset(out, 0, bytes);\n", "        ;\n"),
+    Mutant("memory is freed to which words are under way", GATHER, "const int code = chorus_barrier(team);",
+           "const int code = CHORUS_OK;"),
+    Mutant("a route of before a mask serves", MOE_CHECK, "if (route->mask != moe->mask_number)", "if (0)"),
 ]
 
 

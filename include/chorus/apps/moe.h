@@ -201,7 +201,8 @@ CHORUS_CODE int chorusx_moe_route_free(chorusx_moe_route_t route);
 
 /**
  * Send tokens to the PEs of their experts, once to each PE, which copies them to the rows of
- * each expert. begin sends what there is room for, and returns; end does the rest.
+ * each expert, and once to each other host. begin sends what there is room for, and returns;
+ * end does the rest.
  *
  * @param route       of chorusx_moe_route
  * @param x           [in] hidden_bytes of each token of this PE, in any memory of the host, not
