@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs as users start them: before and after the job, by every launcher, and their mistakes."""
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -41,6 +42,72 @@ def test_readme__its_three_lines__run():
     assert lines.count("\n") == 3
     status, said = run(lines + "print(total.tobytes().hex())", CHORUSRUN, "-n", "2")
     assert status == 0 and said.count("03000000" * 4) == 2, said
+
+
+def test_moe__the_program_of_the_page__prints_what_it_says():
+    with open(os.path.join(os.path.dirname(os.environ["README"]), "docs/python.md")) as page:
+        section = page.read().split("## Mixture of experts\n")[1].split("\n## ")[0]
+    status, said = run(section.split("```python\n")[1].split("```")[0], CHORUSRUN, "-n", "3")
+    assert status == 0 and len(said.splitlines()) == 3, said
+    for line in said.splitlines():
+        assert f"`{line}`" in section or not line.startswith("PE 1"), line
+
+
+def test_moe__library_is_missing__says_what_to_do(tmp_path):
+    import chorus
+    shutil.copytree(os.path.dirname(chorus.__file__), tmp_path / "chorus",
+                    ignore=shutil.ignore_patterns("libchorus-apps.so"))
+    status, said = run("import chorus, chorus.moe", PYTHONPATH=str(tmp_path))
+    assert status == 1 and "ImportError: chorus.moe: libchorus-apps.so cannot be loaded: " in said, said
+    assert said.endswith("install the package again, or build it (ninja python-package), which puts the library "
+                         "there\n"), said
+
+
+def test_moe__beside_an_installed_library__is_loaded_with_it(tmp_path):
+    """The package's libchorus.so may be a link into an installed tree. There is one libchorus in the process."""
+    import chorus
+    package = os.path.dirname(chorus.__file__)
+    shutil.copytree(package, tmp_path / "chorus", ignore=shutil.ignore_patterns("libchorus*"))
+    (tmp_path / "lib").mkdir()
+    for name in ("libchorus.so", "libchorus-apps.so"):
+        shutil.copy(os.path.join(package, name), tmp_path / "lib" / name)
+    (tmp_path / "chorus/libchorus.so").symlink_to("../lib/libchorus.so")
+    status, said = run("""
+import chorus, chorus.moe
+chorus.init(heap="host")
+chorus.moe.MoE(None, 1, 1, 1, 1, "float32").free()
+with open("/proc/self/maps") as maps:
+    print(*sorted({line.split()[-1] for line in maps if "libchorus" in line}))
+""", PYTHONPATH=str(tmp_path))
+    assert status == 0, said
+    assert said.split() == [str(tmp_path / "lib" / name) for name in ("libchorus-apps.so", "libchorus.so")], said
+
+
+def test_moe__after_finalize_and_without_numpy__says_so():
+    status, said = run("""
+import sys
+sys.modules["numpy"] = None
+import chorus, chorus.moe
+def refused(call, text):
+    try: call()
+    except chorus.Error as e: assert text in str(e), e
+    else: raise SystemExit(f"{call} was not refused")
+make = lambda: chorus.moe.MoE(None, 2, 1, 2, 3, "float32")
+refused(make, "MoE: no chorus.init was called")
+chorus.init(heap="host")
+moe = make()
+idx, x, rows, y = chorus.full(2, 1, "int64"), chorus.full((2, 3), 5), chorus.zeros((2, 3)), chorus.zeros((2, 3))
+route = moe.route(idx)
+assert route.counts == (0, 2) and [repr(o) for o in route.origins][1] == "Origin(pe=0, token=1, slot=0)"
+refused(lambda: moe.dispatch(route, x), "there is no NumPy to make an array; pass one")
+assert moe.combine(route, moe.dispatch(route, x, out=rows), out=y).tobytes() == x.tobytes()
+chorus.finalize()
+refused(lambda: moe.route(idx), "chorus.finalize was called")
+chorus.init(heap="host")
+refused(lambda: moe.dropped, "of a job that was left")
+refused(lambda: route.origins, "of a job that was left")
+""")
+    assert status == 0, said
 
 
 def test_before_init__and_after_finalize__is_an_exception():
