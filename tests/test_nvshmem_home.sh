@@ -71,12 +71,11 @@ for program in host host++; do
 PE 1 of 2" ] || fail "$program says \"$said\""
 done
 # The library's name of before NVSHMEM 3, as a name and as a file.
-for old in "-L$NVSHMEM_HOME/lib -lnvshmem" "$NVSHMEM_HOME/lib/libnvshmem.a"; do
-    # shellcheck disable=SC2086
-    cc host.c -I"$NVSHMEM_HOME/include" $old -ldl -o old || fail "$old cannot be linked"
-    CHORUS_HEAP=host "$NVSHMEM_HOME/bin/nvshmrun" -n 2 ./old >log || fail "a program of $old fails"
-    readelf -d old | grep -q 'libchorus.so.0' || fail "a program of $old does not load libchorus"
-done
+old="-L$NVSHMEM_HOME/lib -lnvshmem"
+# shellcheck disable=SC2086
+cc host.c -I"$NVSHMEM_HOME/include" $old -ldl -o old || fail "$old cannot be linked"
+CHORUS_HEAP=host "$NVSHMEM_HOME/bin/nvshmrun" -n 2 ./old >log || fail "a program of $old fails"
+readelf -d old | grep -q 'libchorus.so.0' || fail "a program of $old does not load libchorus"
 "$NVSHMEM_HOME/bin/nvshmem-info" --version >log || fail "nvshmem-info fails"
 
 if command -v cmake >/dev/null; then
@@ -147,8 +146,9 @@ __global__ void kernel(int *word)
 }
 int main() { kernel<<<1, 1>>>(0); return nvshmemx_init_status(); }
 END
-old="-L$NVSHMEM_HOME/lib -lnvshmem"
 for how in '' '-rdc=true'; do
+    # Beside a library of host code, nvlink does not look for an archive of the same name.
+    old="-L$NVSHMEM_HOME/lib -lnvshmem ${how:+-lnvshmem_device}"
     # shellcheck disable=SC2086
     nvcc -O0 -Xptxas -O0 -arch=sm_90 $how -I"$NVSHMEM_HOME/include" -c small.cu >log 2>&1 || fail "nvcc $how: $(cat log)"
     # shellcheck disable=SC2086
