@@ -81,12 +81,12 @@ static int make_plan(struct plan *plan, const struct ch_halo_pe *own,
     plan->pes = pes;
     if (code != CHORUS_OK)
         return refuse(code, "there is no memory for what PEs tell each other");
-    code = ch_halo_check_all(plan->n_pes, plan->pes, NULL, NULL, message, sizeof(message));
+    code = ch_halo_check_pes(plan->n_pes, plan->pes, message, sizeof(message));
     if (code != CHORUS_OK) return refuse(code, message);
     if (gather_records(plan, links) != CHORUS_OK)
         return refuse(CHORUS_ERR_NOMEM, "there is no memory for the links of all PEs");
-    code = ch_halo_check_all(plan->n_pes, plan->pes, plan->first, plan->records, message,
-                             sizeof(message));
+    code = ch_halo_check_links(plan->n_pes, plan->pes, plan->first, plan->records, message,
+                               sizeof(message));
     return code == CHORUS_OK ? code : refuse(code, message);
 }
 

@@ -140,10 +140,15 @@ struct ch_halo_record {
 struct ch_halo_pe ch_halo_check_own(int n_pes, size_t n_elements, size_t elem_bytes,
                                     int n_links, const chorusx_halo_link_t *links);
 
-/* The same on all PEs: CHORUS_OK, or the code of the first problem of the first PE, with a
- * message of up to `bytes` bytes. first[p]: the first record of PE p. */
-int ch_halo_check_all(uint32_t n_pes, const struct ch_halo_pe *pes, const uint64_t *first,
-                      const struct ch_halo_record *records, char *message, size_t bytes);
+/* What all PEs find alike: CHORUS_OK, or the code of the first problem, with a message of up to
+ * `bytes` bytes. Of the PEs by themselves: */
+int ch_halo_check_pes(uint32_t n_pes, const struct ch_halo_pe *pes, char *message,
+                      size_t bytes);
+
+/* And of each link and the peer's, after that. first[p]: the first record of PE p; of a job
+ * without links, first and records are not read. */
+int ch_halo_check_links(uint32_t n_pes, const struct ch_halo_pe *pes, const uint64_t *first,
+                        const struct ch_halo_record *records, char *message, size_t bytes);
 
 /* The link of PE `of` to PE `to` with a tag; n_links if there is none. */
 uint64_t ch_halo_find_record(const struct ch_halo_record *records, uint64_t n_links, int to,

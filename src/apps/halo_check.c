@@ -237,8 +237,7 @@ static int check_link(const struct ch_halo_pe *pes, const uint64_t *first,
     return CHORUS_ERR_ARG;
 }
 
-int ch_halo_check_all(uint32_t n_pes, const struct ch_halo_pe *pes, const uint64_t *first,
-                      const struct ch_halo_record *records, char *message, size_t bytes)
+int ch_halo_check_pes(uint32_t n_pes, const struct ch_halo_pe *pes, char *message, size_t bytes)
 {
     int code = CHORUS_OK;
 
@@ -251,7 +250,14 @@ int ch_halo_check_all(uint32_t n_pes, const struct ch_halo_pe *pes, const uint64
             code = CHORUS_ERR_ARG;
         }
     }
-    if (first == NULL || records == NULL) return code;
+    return code;
+}
+
+int ch_halo_check_links(uint32_t n_pes, const struct ch_halo_pe *pes, const uint64_t *first,
+                        const struct ch_halo_record *records, char *message, size_t bytes)
+{
+    int code = CHORUS_OK;
+
     for (uint32_t p = 0; p < n_pes && code == CHORUS_OK; p++)
         for (uint64_t i = 0; i < pes[p].n_links && code == CHORUS_OK; i++)
             code = check_link(pes, first, records, p, i, message, bytes);

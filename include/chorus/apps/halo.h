@@ -89,8 +89,9 @@ CHORUS_CODE int chorusx_halo_destroy(chorusx_halo_t halo);
  * Collective: with the neighbours alone, which call as often; no barrier of the team.
  * Threads:    one thread at a time on an object.
  * Ordering:   when exchange or wait returns, the array may be changed.
- * Errors:     ERR_STATE for begin after begin, and for wait without one; ERR_TIMEOUT and
- *             ERR_ABORTED as of waits, after which the object can only be destroyed.
+ * Errors:     ERR_STATE for begin after begin, and for wait without one; ERR_TIMEOUT if
+ *             a wait fails, also as the job ends: the error handler gets its code and message.
+ *             The object can only be destroyed then.
  * Source:     Chorus; MPI, MPI_Neighbor_alltoallw.
  * Since:      0.1
  */

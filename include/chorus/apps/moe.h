@@ -161,8 +161,9 @@ CHORUS_CODE int chorusx_moe_dropped(chorusx_moe_t moe, uint64_t *dropped_out);
  * Errors:     ERR_ARG, the same message on all active PEs: for more tokens than tokens_max, an
  *             entry that is no expert, an expert twice in a token, rows beyond a capacity with
  *             CHORUSX_MOE_FAIL, masks that differ; the object can be used further. ERR_STATE
- *             on a PE that is not active, or while a call is under way. ERR_NOMEM, ERR_TIMEOUT
- *             and ERR_ABORTED, after which the object can only be destroyed.
+ *             on a PE that is not active, or while a call is under way. ERR_NOMEM, and
+ *             ERR_TIMEOUT if a wait fails, also as the job ends: the error handler gets its
+ *             code and message. The object can only be destroyed then.
  * Source:     Chorus; DeepEP, get_dispatch_layout.
  * Since:      0.1
  */
@@ -218,8 +219,7 @@ CHORUS_CODE int chorusx_moe_route_free(chorusx_moe_route_t route);
  *             barrier: other PEs may still be in the call.
  * Errors:     ERR_ARG for null; ERR_STATE for begin after begin, end without begin, and a route
  *             of before chorusx_moe_set_active. Nothing is sent then, and PEs that did call
- *             wait. ERR_TIMEOUT and ERR_ABORTED as of waits, after which the object can only be
- *             destroyed.
+ *             wait. ERR_TIMEOUT as of chorusx_moe_route.
  * Source:     Chorus; DeepEP, dispatch.
  * Since:      0.1
  */
