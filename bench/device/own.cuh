@@ -10,10 +10,16 @@ static bool library_open(int me, int n)
     return true;
 }
 
+/* Can all blocks run at once? Under MPS a PE may have a part of the multiprocessors. */
 static bool library_has_room(const void *kernel, unsigned ctas, unsigned threads)
 {
-    (void)kernel, (void)ctas, (void)threads;
-    return true;
+    int device, n, of_one;
+
+    return cudaGetDevice(&device) == cudaSuccess &&
+           cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device) == cudaSuccess &&
+           cudaOccupancyMaxActiveBlocksPerMultiprocessor(&of_one, kernel, (int)threads, 0) ==
+               cudaSuccess &&
+           ctas <= (unsigned)(n * of_one);
 }
 
 static void library_close(void)
