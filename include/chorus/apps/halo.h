@@ -17,8 +17,8 @@ typedef struct {
     const uint32_t *indices; /* count of them, each once; null: a box */
     size_t count;            /* of indices; 0: no element. Not used of a box */
     size_t first;            /* of a box: the index of its first element */
-    size_t
-        extent[3]; /* elements along each dimension, the fastest first; extent[0] of 0: none */
+    size_t extent[3]; /* of a box: elements along each dimension, the fastest first; [0] of 0:
+                         none */
     size_t stride[3]; /* from an element to the next along each dimension */
 } chorusx_halo_part_t;
 
@@ -31,8 +31,10 @@ typedef struct {
     int tag;                  /* differs between the links of a PE to one peer */
     chorusx_halo_part_t send; /* what the peer gets */
     chorusx_halo_part_t recv; /* where what the peer sends lands */
-    const int *after; /* earlier links of this PE, whose recv has elements of send: they are */
-    int n_after;      /* sent once they have come, the others at once */
+    /* Earlier links of this PE whose recv has elements of send. These are sent once they have
+     * come, the others at once. */
+    const int *after;
+    int n_after;
 } chorusx_halo_link_t;
 
 typedef struct chorusx_halo *chorusx_halo_t;
