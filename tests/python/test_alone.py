@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs as users start them: before and after the job, by every launcher, and their mistakes."""
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -48,9 +49,9 @@ def test_moe__the_program_of_the_page__prints_what_it_says():
     with open(os.path.join(os.path.dirname(os.environ["README"]), "docs/python.md")) as page:
         section = page.read().split("## Mixture of experts\n")[1].split("\n## ")[0]
     status, said = run(section.split("```python\n")[1].split("```")[0], CHORUSRUN, "-n", "3")
-    assert status == 0 and len(said.splitlines()) == 3, said
-    for line in said.splitlines():
-        assert f"`{line}`" in section or not line.startswith("PE 1"), line
+    expected = re.search(r"`(PE 1: .*?)`", section).group(1)
+    # Lines of PEs may run into each other, as Python writes the end of a line by itself.
+    assert status == 0 and said.count("PE ") == said.count("became") == 3 and expected in said, said
 
 
 def test_moe__library_is_missing__says_what_to_do(tmp_path):
