@@ -12,6 +12,7 @@
 #include "cuda_far.h"
 #include "team/table.h"
 
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -224,7 +225,11 @@ int main(int argc, char **argv)
     cuda_fake_reset();
     cuda_fake.n_devices = FAKE_DEVICES_MAX;
     cuda_fake.run_post = far_run;
-    if (getenv("FAKE_BAD_TRIAL") != NULL) cuda_fake.bad_trial = 1;
+    if (getenv("FAKE_BAD_TRIAL") != NULL) {
+        cuda_fake.bad_trial = 1;
+        (void)signal(SIGTERM, SIG_IGN); /* the launcher ends the job with the first PE: all are
+                                           to say what they know */
+    }
     if (pe == outsider) cuda_fake.import_error = CUDA_ERROR_NOT_PERMITTED;
     (void)cudaSetDevice(pe);
     (void)setenv("CHORUS_NODE", node, 1);
