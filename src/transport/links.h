@@ -124,11 +124,11 @@ bool ch_links_find_late(struct ch_links *links, uint32_t ctx, uint32_t *pe_out);
 bool ch_links_is_late(struct ch_links *links, uint32_t ctx, uint32_t pe);
 
 /* Kernels that have ended may have failed: the program may free the memory of what they posted.
- * begin waits until the network has it, at most until the time that it returns, or the job is
- * ending; after that, all requests of this PE's kernels are dropped. Then ch_link_settle waits
- * until the network has done with the memory of what the context posted to the link's peer, up
- * to that time, or ends the link. The time is that of other waits, or a second if the kernels
- * have already waited so long: `why` is their failure. */
+ * begin waits until the network has it; where that takes none of it up to the time that it
+ * returns, or the job is ending, all requests of this PE's kernels are dropped. Then
+ * ch_link_settle waits until the network has done with the memory of what the context posted to
+ * the link's peer, up to that time, or ends the link. The time is that of other waits, or a
+ * second if the kernels have already waited so long: `why` is their failure. */
 uint64_t ch_links_begin_settle(struct ch_links *links, chorus_status why);
 void ch_link_settle(struct ch_link *link, uint32_t ctx, uint64_t until_ns);
 /* The memory of these completion words of kernels is about to be freed: none is stored any

@@ -16,7 +16,7 @@
 
 #include <sched.h>
 
-/* A network that works is done by then with what was posted before a wait that failed. */
+/* A network that works does something of what was posted before a wait that failed by then. */
 #define LATE_NS CH_NS_PER_S
 
 static bool is_job_ending(const struct ch_network *network)
@@ -42,25 +42,37 @@ static void drop_posts(struct ch_network *network)
     ch_network_unlock(network);
 }
 
-/* Wait until the ring has no more requests of kernels that have ended, or drop these. */
-static void empty_ring(struct ch_network *network, uint64_t until_ns)
+/* The time that is limit_ns away; 0: there is no limit. */
+static uint64_t time_in(uint64_t limit_ns)
 {
+    return limit_ns == 0 ? UINT64_MAX : ch_clock_ns() + limit_ns;
+}
+
+/* Wait until the ring has no more requests of kernels that have ended, or drop these once none
+ * was carried out for limit_ns. Returns when the latter would be. */
+static uint64_t empty_ring(struct ch_network *network, uint64_t limit_ns)
+{
+    uint64_t posted = 0, carried_out = 0, until_ns = time_in(limit_ns);
     bool is_broken = false;
-    uint64_t posted = 0;
 
     if (ch_proxy_posted(network->proxy, &posted, &is_broken) != CHORUS_OK || is_broken) {
         drop_posts(network);
-        return;
+        return until_ns;
     }
-    while (ch_proxy_carried_out(network->proxy) < posted)
-        if (!make_progress(network, until_ns)) {
-            drop_posts(network);
-            if (!is_job_ending(network))
-                ch_network_fail(network,
-                                "requests of this PE's kernels to PEs that are not near were "
-                                "dropped, as they were not sent in time");
-            return;
-        }
+    while (ch_proxy_carried_out(network->proxy) < posted) {
+        const uint64_t now = ch_proxy_carried_out(network->proxy);
+
+        if (now != carried_out) until_ns = time_in(limit_ns);
+        carried_out = now;
+        if (make_progress(network, until_ns)) continue;
+        drop_posts(network);
+        if (!is_job_ending(network))
+            ch_network_fail(network,
+                            "requests of this PE's kernels to PEs that are not near were "
+                            "dropped, as they were not sent in time");
+        return until_ns;
+    }
+    return until_ns;
 }
 
 uint64_t ch_links_begin_settle(struct ch_links *links, chorus_status why)
@@ -68,10 +80,9 @@ uint64_t ch_links_begin_settle(struct ch_links *links, chorus_status why)
     struct ch_network *network = links->network;
     const bool is_late = why == CHORUS_ERR_TIMEOUT || why == CHORUS_ERR_ABORTED;
     const uint64_t limit_ns = is_late ? LATE_NS : links->policy->timeout_ns;
-    const uint64_t until_ns = limit_ns == 0 ? UINT64_MAX : ch_clock_ns() + limit_ns;
 
-    if (network != NULL && network->proxy != NULL) empty_ring(network, until_ns);
-    return until_ns;
+    if (network == NULL || network->proxy == NULL) return time_in(limit_ns);
+    return empty_ring(network, limit_ns);
 }
 
 /* Kernels of algorithms post no gets: only sources are in use. */
