@@ -4,6 +4,7 @@
 #ifndef CHORUS_APPS_H
 #define CHORUS_APPS_H
 
+#include "chorus/apps/coordinator.h"
 #include "chorus/apps/halo.h"
 #include "chorus/apps/moe.h"
 
