@@ -48,27 +48,40 @@ static const struct ch_backend *load_mpi(const char *function)
     return NULL;
 }
 
-static int find_backend(const char *function, const char *name,
-                        const struct ch_backend **backend_out)
+/* Null, and the code of the failure, if there is none. */
+static const struct ch_backend *find_backend(const char *function, const char *name,
+                                             int *code_out)
 {
     char message[MESSAGE_BYTES];
 
-    if (name == NULL || strcmp(name, "chorus") == 0) {
-        *backend_out = &ch_backend_chorus;
-        return CHORUS_OK;
-    }
-    if (strcmp(name, "mpi") == 0) {
-        *backend_out = load_mpi(function);
-        return *backend_out != NULL ? CHORUS_OK : CHORUS_ERR_UNSUPPORTED;
-    }
+    if (name == NULL || strcmp(name, "chorus") == 0) return &ch_backend_chorus;
+    *code_out = CHORUS_ERR_UNSUPPORTED;
+    if (strcmp(name, "mpi") == 0) return load_mpi(function);
     (void)snprintf(message, sizeof(message),
                    "there is no backend '%.64s'; take 'chorus' or 'mpi'", name);
-    return chorusx_fail(CHORUS_ERR_ARG, function, message);
+    *code_out = chorusx_fail(CHORUS_ERR_ARG, function, message);
+    return NULL;
+}
+
+/* Null: there is no memory. */
+static struct chorusx_environment *allocate_environment(const struct ch_backend *backend)
+{
+    struct chorusx_environment *const e = calloc(1, sizeof(*e));
+    struct chorusx_communicator *const world = calloc(1, sizeof(*world));
+
+    if (e == NULL || world == NULL) {
+        free(world);
+        free(e);
+        return NULL;
+    }
+    *world = (struct chorusx_communicator){.environment = e, .backend = backend};
+    *e = (struct chorusx_environment){.backend = backend, .world = world};
+    return e;
 }
 
 int chorusx_environment_create(const char *backend, chorusx_environment_t *environment_out)
 {
-    const struct ch_backend *found = NULL;
+    const struct ch_backend *found;
     struct chorusx_environment *e;
     int code;
 
@@ -76,23 +89,17 @@ int chorusx_environment_create(const char *backend, chorusx_environment_t *envir
         return chorusx_fail(CHORUS_ERR_ARG, __func__,
                             "the address for the environment is null");
     *environment_out = CHORUSX_ENVIRONMENT_INVALID;
-    code = find_backend(__func__, backend, &found);
-    if (code != CHORUS_OK) return code;
-    e = calloc(1, sizeof(*e));
-    if (e != NULL) e->world = calloc(1, sizeof(*e->world));
-    if (e == NULL || e->world == NULL)
-        code = chorusx_fail(CHORUS_ERR_NOMEM, __func__, "no memory for the environment");
-    if (code == CHORUS_OK) {
-        e->backend = found;
-        e->world->environment = e;
-        e->world->backend = found;
-        code = found->start(__func__, e->world, &e->is_starter);
-    }
+    found = find_backend(__func__, backend, &code);
+    if (found == NULL) return code;
+    e = allocate_environment(found);
+    if (e == NULL)
+        return chorusx_fail(CHORUS_ERR_NOMEM, __func__, "no memory for the environment");
+    code = found->start(__func__, e->world, &e->is_starter);
     if (code == CHORUS_OK) {
         *environment_out = e;
         return CHORUS_OK;
     }
-    if (e != NULL) free(e->world);
+    free(e->world);
     free(e);
     return code;
 }
