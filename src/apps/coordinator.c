@@ -270,6 +270,22 @@ int chorusx_coordinator_launch(chorusx_coordinator_t coordinator)
     return CHORUS_OK;
 }
 
+int chorusx_coordinator_device(chorusx_coordinator_t coordinator,
+                               chorusx_coordinator_device_t *handle_out)
+{
+    const int code = check(__func__, coordinator);
+
+    if (code != CHORUS_OK) return code;
+    if (handle_out == NULL)
+        return chorusx_fail(CHORUS_ERR_ARG, __func__, "the address for the handle is null");
+    if (coordinator->mode == CHORUSX_LAUNCH_HOST)
+        return chorusx_fail(CHORUS_ERR_STATE, __func__,
+                            "kernels of a coordinator with CHORUSX_LAUNCH_HOST make no calls; "
+                            "create one with CHORUSX_LAUNCH_PARTIAL or CHORUSX_LAUNCH_DEVICE");
+    handle_out->team = coordinator->communicator->team;
+    return CHORUS_OK;
+}
+
 int chorusx_coordinator_synchronize(chorusx_coordinator_t coordinator)
 {
     const int code = check(__func__, coordinator);

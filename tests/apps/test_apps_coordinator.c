@@ -290,6 +290,7 @@ static void work__is_bound_to_modes__that_of_the_mode_is_launched(void)
 {
     const chorusx_environment_t e = open_environment();
     int of_host = 0, of_device = 0;
+    chorusx_coordinator_device_t handle;
     chorusx_coordinator_t c;
 
     HOLDS(chorusx_coordinator_create(chorusx_environment_world(e), CHORUSX_LAUNCH_HOST, NULL,
@@ -300,6 +301,7 @@ static void work__is_bound_to_modes__that_of_the_mode_is_launched(void)
     HOLDS(chorusx_coordinator_launch(c) == CHORUS_OK);
     HOLDS(chorusx_coordinator_launch(c) == CHORUS_OK);
     HOLDS(of_host == 2 && of_device == 0);
+    REFUSES(chorusx_coordinator_device(c, &handle), CHORUS_ERR_STATE, "make no calls");
     HOLDS(chorusx_coordinator_destroy(c) == CHORUS_OK);
     HOLDS(chorusx_environment_destroy(e) == CHORUS_OK);
 }

@@ -308,6 +308,27 @@ CHORUS_CODE int chorusx_coordinator_reduce(chorusx_coordinator_t coordinator, vo
                                            const void *source, size_t n, chorus_type type,
                                            chorus_op op);
 
+/* What kernels get of a coordinator, for the calls of coordinator_device.cuh. */
+typedef struct {
+    chorus_team_t team; /* of the communicator */
+} chorusx_coordinator_device_t;
+
+/**
+ * Get the handle of a coordinator for kernels, which make calls of coordinator_device.cuh.
+ *
+ * @param coordinator  of chorusx_coordinator_create, not in the mode HOST
+ * @param handle_out   [out] the handle, to pass to kernels by value
+ *
+ * Collective: no, any PE.
+ * Threads:    any.
+ * Ordering:   implies no barrier.
+ * Errors:     ERR_ARG for null; ERR_STATE if the mode is HOST.
+ * Source:     UNICONN, Coordinator in kernels.
+ * Since:      0.1
+ */
+CHORUS_CODE int chorusx_coordinator_device(chorusx_coordinator_t coordinator,
+                                           chorusx_coordinator_device_t *handle_out);
+
 /**
  * Wait until all work of the coordinator's stream has ended; without a stream, nothing.
  *

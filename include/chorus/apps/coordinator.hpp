@@ -13,12 +13,15 @@
 #include <type_traits>
 #include <utility>
 
-namespace chorusx {
+namespace chorusx
+{
 
 struct error : std::runtime_error {
     int code;
 
-    explicit error(int failed) : std::runtime_error(chorusx_last_error()), code(failed) {}
+    explicit error(int failed) : std::runtime_error(chorusx_last_error()), code(failed)
+    {
+    }
 };
 
 inline void check(int code)
@@ -42,19 +45,30 @@ template <typename T> constexpr chorus_type type_of()
 }
 
 /* An object of C, which END ends. It can be moved. */
-template <typename Handle, int (*END)(Handle)> class owner {
-public:
-    explicit owner(Handle handle) : kept(handle) {}
-    owner(owner &&other) noexcept : kept(std::exchange(other.kept, nullptr)) {}
+template <typename Handle, int (*END)(Handle)> class owner
+{
+  public:
+    explicit owner(Handle handle) : kept(handle)
+    {
+    }
+    owner(owner &&other) noexcept : kept(std::exchange(other.kept, nullptr))
+    {
+    }
     owner &operator=(owner &&other) noexcept
     {
         std::swap(kept, other.kept);
         return *this;
     }
-    ~owner() { (void)!END(kept); }
-    operator Handle() const { return kept; }
+    ~owner()
+    {
+        (void)!END(kept);
+    }
+    operator Handle() const
+    {
+        return kept;
+    }
 
-private:
+  private:
     Handle kept;
 };
 
@@ -66,10 +80,16 @@ inline chorusx_environment_t open_environment(const char *backend)
     return opened;
 }
 
-class environment : public owner<chorusx_environment_t, chorusx_environment_destroy> {
-public:
-    explicit environment(const char *backend = nullptr) : owner(open_environment(backend)) {}
-    chorusx_communicator_t world() const { return chorusx_environment_world(*this); }
+class environment : public owner<chorusx_environment_t, chorusx_environment_destroy>
+{
+  public:
+    explicit environment(const char *backend = nullptr) : owner(open_environment(backend))
+    {
+    }
+    chorusx_communicator_t world() const
+    {
+        return chorusx_environment_world(*this);
+    }
 };
 
 inline chorusx_communicator_t split_communicator(chorusx_communicator_t parent, int color)
@@ -81,8 +101,9 @@ inline chorusx_communicator_t split_communicator(chorusx_communicator_t parent, 
 }
 
 /* The PEs of a colour; null on a PE without one. */
-class communicator : public owner<chorusx_communicator_t, chorusx_communicator_destroy> {
-public:
+class communicator : public owner<chorusx_communicator_t, chorusx_communicator_destroy>
+{
+  public:
     communicator(chorusx_communicator_t parent, int color)
         : owner(split_communicator(parent, color))
     {
@@ -90,8 +111,9 @@ public:
 };
 
 /* n values in memory of a communicator, of zeros. */
-template <typename T> class memory {
-public:
+template <typename T> class memory
+{
+  public:
     memory(chorusx_communicator_t communicator, size_t n)
         : of(communicator),
           values(static_cast<T *>(chorusx_communicator_malloc(communicator, n * sizeof(T))))
@@ -100,10 +122,16 @@ public:
     }
     memory(const memory &) = delete;
     memory &operator=(const memory &) = delete;
-    ~memory() { (void)!chorusx_communicator_free(of, values); }
-    operator T *() const { return values; }
+    ~memory()
+    {
+        (void)!chorusx_communicator_free(of, values);
+    }
+    operator T *() const
+    {
+        return values;
+    }
 
-private:
+  private:
     chorusx_communicator_t of;
     T *values;
 };
@@ -118,8 +146,9 @@ inline chorusx_coordinator_t create_coordinator(chorusx_communicator_t communica
     return created;
 }
 
-class coordinator : public owner<chorusx_coordinator_t, chorusx_coordinator_destroy> {
-public:
+class coordinator : public owner<chorusx_coordinator_t, chorusx_coordinator_destroy>
+{
+  public:
     explicit coordinator(chorusx_communicator_t communicator,
                          chorusx_launch_mode_t mode = CHORUSX_LAUNCH_HOST,
                          chorus_stream_t stream = nullptr)
@@ -131,9 +160,13 @@ public:
     {
         check(chorusx_coordinator_bind(
             *this, mode,
-            [](void *arg, chorus_stream_t stream) { (*static_cast<F *>(arg))(stream); }, &work));
+            [](void *arg, chorus_stream_t stream) { (*static_cast<F *>(arg))(stream); },
+            &work));
     }
-    void launch() { check(chorusx_coordinator_launch(*this)); }
+    void launch()
+    {
+        check(chorusx_coordinator_launch(*this));
+    }
     template <typename T>
     void post(T *dest, const T *source, size_t n, uint64_t *signal, uint64_t value, int pe)
     {
@@ -144,9 +177,18 @@ public:
     {
         check(chorusx_coordinator_acknowledge(*this, dest, n * sizeof(T), signal, value, pe));
     }
-    void begin() { check(chorusx_coordinator_begin(*this)); }
-    void end() { check(chorusx_coordinator_end(*this)); }
-    void barrier() { check(chorusx_coordinator_barrier(*this)); }
+    void begin()
+    {
+        check(chorusx_coordinator_begin(*this));
+    }
+    void end()
+    {
+        check(chorusx_coordinator_end(*this));
+    }
+    void barrier()
+    {
+        check(chorusx_coordinator_barrier(*this));
+    }
     template <typename T> void broadcast(T *dest, const T *source, size_t n, int root)
     {
         check(chorusx_coordinator_broadcast(*this, dest, source, n * sizeof(T), root));
@@ -164,7 +206,10 @@ public:
     {
         check(chorusx_coordinator_reduce(*this, dest, source, n, type_of<T>(), op));
     }
-    void synchronize() { check(chorusx_coordinator_synchronize(*this)); }
+    void synchronize()
+    {
+        check(chorusx_coordinator_synchronize(*this));
+    }
 };
 
 } // namespace chorusx
