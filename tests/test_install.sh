@@ -68,6 +68,16 @@ flags=$(PKG_CONFIG_PATH=$(dirname "$pc") PKG_CONFIG_SYSROOT_DIR=$folder \
 cc "$folder/shmem.c" $flags "-Wl,-rpath,$(dirname "$library")" -o "$folder/shmem2" ||
     fail "cannot be compiled with $flags"
 "$bin/oshrun" -np 2 "$folder/shmem2" || fail "a program of chorus-shmem.pc does not run"
+# Calls inside kernels.
+nvcc=$(PATH=$PATH:/usr/local/cuda/bin command -v nvcc)
+if [ -n "$nvcc" ]; then
+    flags=$(PKG_CONFIG_PATH=$(dirname "$pc") PKG_CONFIG_SYSROOT_DIR=$folder \
+        PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1 \
+        pkg-config --cflags --libs chorus-device) || fail "pkg-config does not know chorus-device"
+    # shellcheck disable=SC2086 # a list of flags
+    "$nvcc" -std=c++17 -arch=sm_90 "$(dirname "$3")/kernel.cu" $flags -o "$folder/kernel" ||
+        fail "kernel.cu cannot be compiled with $flags"
+fi
 # A project of CMake, in C and C++ (which the wrapper of C++ compiles, too).
 if command -v cmake >/dev/null && command -v c++ >/dev/null; then
     mkdir "$folder/outside"
