@@ -244,6 +244,30 @@ static void team_create_group__of_a_team__numbers_are_the_teams(void)
     free(down);
 }
 
+/* Odd and even PEs, in the opposite order; then PE 0 alone, and then all by their numbers. */
+static void team_split_color__pes_of_a_colour__are_in_the_order_of_their_keys(void)
+{
+    const int n = api_n(), me = api_me(), mine = (n + 1 - me % 2) / 2;
+    chorus_team_t half, alone, all;
+
+    EXPECT(chorusx_team_split_color(WORLD, me % 2, -me, &half) == CHORUS_OK);
+    EXPECT(chorus_team_n_pes(half) == mine && chorus_team_my_pe(half) == mine - 1 - me / 2);
+    EXPECT(chorus_team_sync(half) == CHORUS_OK);
+    EXPECT(chorusx_team_split_color(half, chorus_team_my_pe(half), 0, &alone) == CHORUS_OK);
+    EXPECT(chorus_team_n_pes(alone) == 1 && chorus_team_translate_pe(alone, 0, WORLD) == me);
+    chorus_team_destroy(alone);
+    chorus_team_destroy(half);
+    EXPECT(chorusx_team_split_color(WORLD, me == 0 ? 9 : -1, 0, &alone) == CHORUS_OK);
+    EXPECT(me == 0 ? chorus_team_n_pes(alone) == 1 : alone == CHORUS_TEAM_INVALID);
+    if (me == 0) chorus_team_destroy(alone);
+    EXPECT(chorusx_team_split_color(WORLD, 3, 5, &all) == CHORUS_OK);
+    EXPECT(chorus_team_my_pe(all) == me && chorus_team_n_pes(all) == n);
+    EXPECT(chorus_team_sync(all) == CHORUS_OK);
+    chorus_team_destroy(all);
+    EXPECT_FAILS(chorusx_team_split_color(CHORUS_TEAM_INVALID, 0, 0, &all), CHORUS_ERR_ARG,
+                 "chorusx_team_split_color: ");
+}
+
 static void team_create_group__wrong_calls__say_so_and_the_next_works(void)
 {
     const int twice[2] = {0, 0}, other[1] = {(api_me() + 1) % api_n()};
@@ -397,21 +421,22 @@ static void create__more_than_a_pe_can_have__says_so(void)
     free(teams);
 }
 
-#define TESTS(X)                                                 \
-    X(predefined__each__holds_the_pes_of_the_job_or_host)        \
-    X(same_mype_node__its_pes__have_one_number_on_their_hosts)   \
-    X(split_strided__every_valid_triplet__gives_its_pes)         \
-    X(split_strided__invalid_triplet__says_what_is_wrong)        \
-    X(split_2d__every_width__rows_and_columns)                   \
-    X(team_create__nested_lists_in_any_order__number_as_listed)  \
-    X(team_create__bad_lists__say_what_is_wrong)                 \
-    X(team_create_group__neighbours__others_are_not_asked)       \
-    X(team_create_group__of_a_team__numbers_are_the_teams)       \
-    X(team_create_group__wrong_calls__say_so_and_the_next_works) \
-    X(config__number_of_contexts__is_kept_and_given_back)        \
-    X(destroyed_handle__every_call__is_refused)                  \
-    X(destroy__predefined_team__is_refused)                      \
-    X(destroy__invalid_team__does_nothing)                       \
-    X(destroy__many_teams__memory_comes_back)                    \
+#define TESTS(X)                                                         \
+    X(predefined__each__holds_the_pes_of_the_job_or_host)                \
+    X(same_mype_node__its_pes__have_one_number_on_their_hosts)           \
+    X(split_strided__every_valid_triplet__gives_its_pes)                 \
+    X(split_strided__invalid_triplet__says_what_is_wrong)                \
+    X(split_2d__every_width__rows_and_columns)                           \
+    X(team_create__nested_lists_in_any_order__number_as_listed)          \
+    X(team_create__bad_lists__say_what_is_wrong)                         \
+    X(team_create_group__neighbours__others_are_not_asked)               \
+    X(team_create_group__of_a_team__numbers_are_the_teams)               \
+    X(team_split_color__pes_of_a_colour__are_in_the_order_of_their_keys) \
+    X(team_create_group__wrong_calls__say_so_and_the_next_works)         \
+    X(config__number_of_contexts__is_kept_and_given_back)                \
+    X(destroyed_handle__every_call__is_refused)                          \
+    X(destroy__predefined_team__is_refused)                              \
+    X(destroy__invalid_team__does_nothing)                               \
+    X(destroy__many_teams__memory_comes_back)                            \
     X(create__more_than_a_pe_can_have__says_so)
 API_MAIN(TESTS)

@@ -464,6 +464,25 @@ CHORUS_CODE int chorusx_team_create_group(chorus_team_t parent, const int pes[],
                                           chorus_team_t *new_team);
 
 /**
+ * Split a team: the PEs that pass the same colour form a new team.
+ *
+ * @param parent    the team whose PEs all call
+ * @param color     0 or more; negative: this PE is in no new team
+ * @param key       PEs of a colour are numbered in the order of their keys, and those with the
+ *                  same key in that of their numbers in parent
+ * @param new_team  [out] the team; CHORUS_TEAM_INVALID without a colour, and on failure
+ *
+ * Collective: every PE of parent; colours and keys may differ.
+ * Threads:    one thread of a PE at a time allocates, frees, creates or destroys teams.
+ * Ordering:   no PE returns before all have called; completes nothing.
+ * Errors:     ERR_ARG for a bad parent; ERR_NOMEM, on all PEs of a colour.
+ * Source:     own, after MPI_Comm_split.
+ * Since:      0.1
+ */
+CHORUS_CODE int chorusx_team_split_color(chorus_team_t parent, int color, int key,
+                                         chorus_team_t *new_team);
+
+/**
  * Allocate an object that is symmetric on the PEs of a team, or free one; the other PEs of the
  * job take no part. Every call takes it for symmetric that accesses PEs of the team only:
  * collectives of the team, or of teams whose PEs are all in it, and puts, gets, atomics,

@@ -69,6 +69,11 @@ class Team:
         return self._make(lib.chorus_team_split_strided, start, stride, count, None,
                           ctypes.c_long(0))
 
+    def split_color(self, color: int, key: int = 0) -> Team | None:
+        """Collective over this team: the PEs of a colour, by their keys and then their numbers.
+        None where the colour is negative."""
+        return self._make(lib.chorusx_team_split_color, color, key)
+
     def split_2d(self, xrange: int) -> tuple[Team | None, Team | None]:
         """Collective over this team: the row and the column of this PE in a grid whose rows have
         `xrange` PEs."""

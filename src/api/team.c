@@ -345,3 +345,20 @@ int chorusx_team_create_group(chorus_team_t parent, const int pes[], int n, int 
 {
     return ch_handle_or_raise(__func__, create_group(__func__, parent, pes, n, tag, new_team));
 }
+
+static chorus_status split_color(const char *function, chorus_team_t parent, int color, int key,
+                                 chorus_team_t *new_team)
+{
+    struct ch_context *context;
+    struct ch_team *from;
+
+    *new_team = CHORUS_TEAM_INVALID;
+    CH_TRY(find_team(function, parent, &context, &from));
+    return ch_error_prefix_if_failed(
+        function, ch_team_split_color(context->teams, parent, color, key, new_team));
+}
+
+int chorusx_team_split_color(chorus_team_t parent, int color, int key, chorus_team_t *new_team)
+{
+    return ch_handle_or_raise(__func__, split_color(__func__, parent, color, key, new_team));
+}

@@ -2,8 +2,6 @@
 /* coordinator_chorus.c: the coordinator's backend of Chorus. */
 #include "apps/coordinator.h"
 
-#include <string.h>
-
 /* --- teams -------------------------------------------------------------------------------- */
 static int fill_in(const char *function, struct chorusx_communicator *communicator,
                    chorus_team_t team)
@@ -39,50 +37,13 @@ static int end(const char *function, struct chorusx_communicator *world, bool is
     return CHORUS_OK;
 }
 
-/* The colours of all PEs, in memory of malloc. */
-static int gather_colors(chorus_team_t team, int n, int color, int **colors_out)
-{
-    int *const shared = chorusx_team_malloc(team, ((size_t)n + 1) * sizeof(*shared)),
-               *const colors = malloc((size_t)n * sizeof(*colors));
-    int code = shared == NULL || colors == NULL ? CHORUS_ERR_NOMEM : CHORUS_OK;
-
-    if (shared != NULL) {
-        shared[n] = color;
-        if (chorus_int_fcollect(team, shared, &shared[n], 1) != CHORUS_OK)
-            code = CHORUS_ERR_STATE;
-        if (code == CHORUS_OK) memcpy(colors, shared, (size_t)n * sizeof(*colors));
-        if (chorusx_team_free(team, shared) != CHORUS_OK) code = CHORUS_ERR_STATE;
-    }
-    *colors_out = colors;
-    return code;
-}
-
-/* The team of the PEs of a colour. pes: memory for numbers. */
-static int create_team(chorus_team_t parent, const int *colors, int n, int color, int *pes,
-                       chorus_team_t *team_out)
-{
-    int count = 0;
-
-    for (int pe = 0; pe < n; pe++)
-        if (colors[pe] == color) pes[count++] = pe;
-    return chorusx_team_create_group(parent, pes, count, color, team_out);
-}
-
 static int split(const char *function, const struct chorusx_communicator *parent, int color,
                  struct chorusx_communicator *split)
 {
-    int *const pes = calloc((size_t)parent->n, sizeof(*pes)), *colors = NULL;
-    chorus_team_t team = CHORUS_TEAM_INVALID;
-    int code = gather_colors(parent->team, parent->n, color, &colors);
+    chorus_team_t team;
+    const int code = chorusx_team_split_color(parent->team, color, 0, &team);
 
-    if (pes == NULL) code = CHORUS_ERR_NOMEM;
-    if (code == CHORUS_OK && color >= 0)
-        code = create_team(parent->team, colors, parent->n, color, pes, &team);
-    free(pes);
-    free(colors);
-    if (code != CHORUS_OK)
-        return chorusx_fail(code, function,
-                            code == CHORUS_ERR_NOMEM ? "no memory for the communicator" : NULL);
+    if (code != CHORUS_OK) return chorusx_fail(code, function, NULL);
     return color >= 0 ? fill_in(function, split, team) : CHORUS_OK;
 }
 

@@ -159,6 +159,64 @@ chorus_status ch_team_create_group(struct ch_teams *teams, ch_team_handle parent
     return status;
 }
 
+/* What a PE passes to a split. */
+struct wish {
+    int32_t color, key;
+};
+
+/* The PEs of this PE's colour by their keys; returns how many. */
+static uint32_t list_color(const struct wish *wishes, uint32_t n, uint32_t me, uint32_t *pes)
+{
+    uint32_t count = 0;
+
+    for (uint32_t pe = 0; pe < n; pe++) {
+        uint32_t at = count;
+
+        if (wishes[pe].color != wishes[me].color) continue;
+        for (; at > 0 && wishes[pes[at - 1]].key > wishes[pe].key; at--)
+            pes[at] = pes[at - 1];
+        pes[at] = pe;
+        count++;
+    }
+    return count;
+}
+
+/* Ask all PEs of a team for their wishes, and list those of this PE's colour in pes. */
+static chorus_status ask_color(struct ch_team *parent, struct wish mine, uint32_t *pes,
+                               uint32_t *n_out)
+{
+    const struct ch_vote vote = {"split of a team", CHORUS_OK, &mine, sizeof(mine)};
+    const struct ch_voters voters = ch_team_voters(parent);
+    struct wish *const all = calloc(parent->n, sizeof(*all));
+    chorus_status status;
+
+    if (all == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the colours of %u PEs", parent->n);
+    status = ch_vote(&voters, &vote, all);
+    if (status == CHORUS_OK) *n_out = list_color(all, parent->n, parent->me, pes);
+    free(all);
+    return status;
+}
+
+chorus_status ch_team_split_color(struct ch_teams *teams, ch_team_handle parent_handle,
+                                  int32_t color, int32_t key, ch_team_handle *handle_out)
+{
+    const struct wish mine = {color, key};
+    struct ch_team *parent;
+    uint32_t *pes, n = 0;
+    chorus_status status;
+
+    CH_TRY(ch_team_get(teams, parent_handle, &parent));
+    pes = malloc(parent->n * sizeof(*pes));
+    if (pes == NULL)
+        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a list of %u PEs", parent->n);
+    status = ask_color(parent, mine, pes, &n);
+    if (status == CHORUS_OK && color >= 0)
+        status = ch_team_create_group(teams, parent_handle, pes, n, color, handle_out);
+    free(pes);
+    return status;
+}
+
 chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle)
 {
     struct ch_team *team;

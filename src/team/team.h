@@ -216,6 +216,14 @@ CH_MUST_CHECK chorus_status ch_team_create_group(struct ch_teams *teams, ch_team
                                                  const uint32_t pes[], uint32_t n, int tag,
                                                  ch_team_handle *handle_out);
 
+/*
+ * Create a team of the PEs of this PE's colour, in the order of their keys, then of their
+ * numbers in `parent`; CHORUS_TEAM_INVALID if it is negative. Collective over parent.
+ */
+CH_MUST_CHECK chorus_status ch_team_split_color(struct ch_teams *teams, ch_team_handle parent,
+                                                int32_t color, int32_t key,
+                                                ch_team_handle *handle_out);
+
 /* Destroy the team. Collective over the team: its sync memory is freed once all members have
  * called. */
 CH_MUST_CHECK chorus_status ch_team_destroy(struct ch_teams *teams, ch_team_handle handle);

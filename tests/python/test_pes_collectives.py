@@ -164,6 +164,13 @@ def test_stream__array_goes_before_the_call_ran__is_kept():
             chorus.reduce(symmetric(np.full(1000, i)), stream=stream)
 
 
+def test_split_color__pes_of_a_colour__are_in_the_order_of_their_keys():
+    half = chorus.WORLD.split_color(ME % 2, -ME)
+    assert half.n_pes == (N + 1 - ME % 2) // 2 and half.my_pe == half.n_pes - 1 - ME // 2
+    half.destroy()
+    assert chorus.WORLD.split_color(-1) is None
+
+
 def test_team__split_and_destroyed__then_refused():
     evens = chorus.WORLD.split(0, 2, (N + 1) // 2)
     assert (evens is None) == (ME % 2 == 1)

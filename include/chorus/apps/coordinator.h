@@ -96,7 +96,7 @@ CHORUS_API chorusx_communicator_t chorusx_environment_world(chorusx_environment_
  * Collective: every PE of parent.
  * Threads:    one thread of each PE.
  * Ordering:   no PE returns before all have called.
- * Errors:     ERR_ARG for null, ERR_NOMEM, and as of chorusx_team_create_group; ERR_SYSTEM if
+ * Errors:     ERR_ARG for null, ERR_NOMEM, and as of chorusx_team_split_color; ERR_SYSTEM if
  *             MPI fails.
  * Source:     MPI, MPI_Comm_split.
  * Since:      0.1
