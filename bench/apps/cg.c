@@ -166,13 +166,14 @@ void cg_explain(const struct cg_result *result, char *text, size_t text_bytes)
 {
     if (result->end == CG_NOT_POSITIVE)
         (void)snprintf(text, text_bytes,
-                       "the matrix is not positive definite: p * A p is %g after %d steps; CG "
+                       "the matrix is not positive definite, or nearly singular: p * A p is %g "
+                       "after %d steps; CG "
                        "needs a symmetric positive definite matrix",
                        result->curvature, result->steps);
     else
         (void)snprintf(
             text, text_bytes,
             "CG has not converged after %d steps: the residual is %g of b; the matrix "
-            "is not positive definite, or its condition is too bad",
+            "is not positive definite, or nearly singular",
             result->steps, result->residual);
 }
