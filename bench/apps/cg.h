@@ -77,7 +77,7 @@ struct cg_way {
     void (*close)(void *state);
 };
 
-extern const struct cg_way cg_chorus, cg_mpi;
+extern const struct cg_way cg_chorus, cg_mpi, cg_coordinator, cg_coordinator_mpi;
 
 /* Divide memory of 4 * n doubles into the vectors but r, which the way has elsewhere. */
 void cg_divide_memory(double *memory, size_t n, struct cg_vectors *v);

@@ -21,7 +21,8 @@
 enum { SIDE_MAX = 1 << 14, BOUND = 2, STEPS_EACH_ROW = 10, STEPS_MOST = 100000 };
 static const double tolerance = 1e-8;
 
-static const struct cg_way *const ways[] = {&cg_chorus, &cg_mpi};
+static const struct cg_way *const ways[] = {&cg_chorus, &cg_mpi, &cg_coordinator,
+                                            &cg_coordinator_mpi};
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 struct bench {
@@ -202,12 +203,12 @@ int main(int argc, char **argv)
                           ? STEPS_EACH_ROW * (int)b.matrix.rows
                           : STEPS_MOST;
     run_serially(&b);
-    for (int way = 0; way < WAYS; way++)
-        b.states[way] = ways[way]->open(&b.job, &b.part, &b.own_x[way]);
+    for (int w = 0; w < turns.n_ways; w++)
+        b.states[chosen[w]] = ways[chosen[w]]->open(&b.job, &b.part, &b.own_x[chosen[w]]);
     if (b.expected.end != CG_CONVERGED) explain(&b, &turns);
     measure(&b, &turns, argv[1]);
-    for (int way = WAYS - 1; way >= 0; way--)
-        ways[way]->close(b.states[way]);
+    for (int w = 0; w < turns.n_ways; w++)
+        ways[chosen[w]]->close(b.states[chosen[w]]);
     csr_part_free(&b.part);
     csr_free(&b.matrix);
     free(b.x);

@@ -101,6 +101,7 @@ struct jacobi_way {
     void (*close)(void *state);
 };
 
-extern const struct jacobi_way jacobi_chorus, jacobi_mpi;
+extern const struct jacobi_way jacobi_chorus, jacobi_mpi, jacobi_coordinator,
+    jacobi_coordinator_mpi;
 
 #endif /* BENCH_APPS_JACOBI_H */

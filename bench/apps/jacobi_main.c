@@ -16,7 +16,8 @@
 
 enum { EVERY = 10, SIDE_MAX = 1 << 20, STEPS_MAX = 1 << 20 };
 
-static const struct jacobi_way *const ways[] = {&jacobi_chorus, &jacobi_mpi};
+static const struct jacobi_way *const ways[] = {&jacobi_chorus, &jacobi_mpi,
+                                                &jacobi_coordinator, &jacobi_coordinator_mpi};
 enum { WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 struct bench {
@@ -81,16 +82,19 @@ static void measure(struct bench *b, const struct job_turns *turns)
 {
     double medians[JOB_WAYS_MAX];
 
-    for (int way = 0; way < WAYS; way++)
+    for (int w = 0; w < turns->n_ways; w++) {
+        const int way = turns->ways[w];
+
         b->states[way] = ways[way]->open(&b->job, &b->block, b->grids[way]);
+    }
     job_measure(&b->job, turns, b, turn_us, medians);
     if (b->job.me == 0) (void)printf("pes,rows,columns,steps,way,us_per_step,residual\n");
     for (int w = 0; w < turns->n_ways && b->job.me == 0; w++)
         (void)printf("%d,%zu,%zu,%d,%s,%.3f,%.6g\n", b->job.n_pes, b->whole.rows,
                      b->whole.columns, b->run.steps, ways[turns->ways[w]]->name, medians[w],
                      b->residual);
-    for (int way = WAYS - 1; way >= 0; way--)
-        ways[way]->close(b->states[way]);
+    for (int w = 0; w < turns->n_ways; w++)
+        ways[turns->ways[w]]->close(b->states[turns->ways[w]]);
 }
 
 int main(int argc, char **argv)

@@ -101,6 +101,8 @@ int job_ways(const struct job *job, const char *const *names, int n_names, char 
     for (; words[n] != NULL; n++) {
         if (n == JOB_WAYS_MAX) job_refuse(job, "there are too many words that name ways");
         ways_out[n] = way_of(job, names, n_names, words[n]);
+        for (int w = 0; w < n; w++)
+            if (ways_out[w] == ways_out[n]) job_refuse(job, "a way is named twice");
     }
     if (n > 0) return n;
     for (; n < n_names; n++)

@@ -15,8 +15,8 @@ struct matrix_market_error {
 };
 
 /*
- * A square matrix. A symmetric file has one triangle, and the matrix both. Memory is proportional to bytes: a size line that announces more
- * than the text can hold is refused.
+ * A square matrix. A symmetric file has one triangle, and the matrix both. Memory is
+ * proportional to bytes: a size line that announces more than the text can hold is refused.
  */
 bool matrix_market_parse(const char *text, size_t bytes, struct csr *matrix_out,
                          struct matrix_market_error *error_out);
