@@ -128,38 +128,46 @@ bool cg_serial(const struct csr *matrix, int n_pes, const struct cg_run *run, do
                struct cg_result *result_out)
 {
     const size_t n = matrix->rows;
-    double *memory = calloc(4 * n, sizeof(*memory)), sums[2];
-    struct cg_vectors v = {
-        .r = memory, .w = memory + n, .p = memory + 2 * n, .s = memory + 3 * n, .x = x_out};
+    double *const memory = calloc(4 * n, sizeof(*memory)), *const r = calloc(n, sizeof(*r));
+    struct cg_vectors v = {.r = r};
     struct cg_scalars scalars;
+    double sums[2];
+    const bool has_memory = memory != NULL && r != NULL;
 
-    if (memory == NULL) return false;
-    begin(0, n, run, &v, &scalars);
-    do {
-        csr_multiply(matrix, 0, n, v.r, v.w);
-        dot_by_pes(matrix, n_pes, &v, sums);
-    } while (advance(n, run, sums, &v, &scalars));
-    *result_out = scalars.result;
+    if (has_memory) {
+        cg_divide_memory(memory, n, &v);
+        v.x = x_out;
+        begin(0, n, run, &v, &scalars);
+        do {
+            csr_multiply(matrix, 0, n, v.r, v.w);
+            dot_by_pes(matrix, n_pes, &v, sums);
+        } while (advance(n, run, sums, &v, &scalars));
+        *result_out = scalars.result;
+    }
     free(memory);
-    return true;
+    free(r);
+    return has_memory;
 }
 
 bool cg_residual(const struct csr *matrix, double scale, const double *x, double *residual_out)
 {
     const size_t n = matrix->rows;
-    double *memory = calloc(2 * n, sizeof(*memory)), *b = memory, *a_x = memory + n;
+    double *const b = calloc(n, sizeof(*b)), *const a_x = calloc(n, sizeof(*a_x));
+    const bool has_memory = b != NULL && a_x != NULL;
     double r_r = 0, b_b = 0;
 
-    if (memory == NULL) return false;
-    cg_fill(0, n, scale, b);
-    csr_multiply(matrix, 0, n, x, a_x);
-    for (size_t i = 0; i < n; i++) {
-        r_r += (b[i] - a_x[i]) * (b[i] - a_x[i]);
-        b_b += b[i] * b[i];
+    if (has_memory) {
+        cg_fill(0, n, scale, b);
+        csr_multiply(matrix, 0, n, x, a_x);
+        for (size_t i = 0; i < n; i++) {
+            r_r += (b[i] - a_x[i]) * (b[i] - a_x[i]);
+            b_b += b[i] * b[i];
+        }
+        *residual_out = sqrt(r_r / b_b);
     }
-    *residual_out = sqrt(r_r / b_b);
-    free(memory);
-    return true;
+    free(b);
+    free(a_x);
+    return has_memory;
 }
 
 void cg_explain(const struct cg_result *result, char *text, size_t text_bytes)

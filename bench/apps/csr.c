@@ -38,16 +38,17 @@ bool csr_laplace(size_t grid_rows, size_t grid_columns, struct csr *matrix_out)
     size_t n = 0;
 
     if (!csr_allocate(rows, 5 * rows, matrix_out)) return false;
-    for (size_t r = 0; r < rows; r++) {
-        const size_t i = r / grid_columns, j = r % grid_columns;
+    for (size_t i = 0; i < grid_rows; i++)
+        for (size_t j = 0; j < grid_columns; j++) {
+            const size_t row = i * grid_columns + j;
 
-        if (i > 0) add(matrix_out, &n, r - grid_columns, -1);
-        if (j > 0) add(matrix_out, &n, r - 1, -1);
-        add(matrix_out, &n, r, 4);
-        if (j + 1 < grid_columns) add(matrix_out, &n, r + 1, -1);
-        if (i + 1 < grid_rows) add(matrix_out, &n, r + grid_columns, -1);
-        matrix_out->starts[r + 1] = n;
-    }
+            if (i > 0) add(matrix_out, &n, row - grid_columns, -1);
+            if (j > 0) add(matrix_out, &n, row - 1, -1);
+            add(matrix_out, &n, row, 4);
+            if (j + 1 < grid_columns) add(matrix_out, &n, row + 1, -1);
+            if (i + 1 < grid_rows) add(matrix_out, &n, row + grid_columns, -1);
+            matrix_out->starts[row + 1] = n;
+        }
     return true;
 }
 

@@ -121,7 +121,7 @@ void job_measure(const struct job *job, const struct job_turns *turns, void *sta
                  double (*turn_us)(void *state, int way, int turn), double *medians_out)
 {
     const int rounds = turns->rounds;
-    double *times = job_memory(job, (size_t)(turns->n_ways * rounds), sizeof(*times));
+    double *times = job_memory(job, (size_t)turns->n_ways * (size_t)rounds, sizeof(*times));
 
     for (int round = -1, turn = 0; round < rounds; round++)
         for (int w = 0; w < turns->n_ways; w++, turn++) {

@@ -169,7 +169,7 @@ static bool read_banner(struct reader *r)
 static bool read_counts(struct reader *r)
 {
     const size_t most = (size_t)(r->end - r->at) / ENTRY_BYTES + 1;
-    size_t columns;
+    size_t columns = 0;
 
     if (!skip_lines(r))
         return refuse(r, r->line, 1, "expected rows, columns and entries, found the end");
@@ -189,7 +189,7 @@ static bool read_counts(struct reader *r)
 static bool read_entry(struct reader *r)
 {
     struct entry *e = &r->entries[r->n];
-    size_t row, column;
+    size_t row = 0, column = 0;
 
     if (!read_number(r, "a row", 1, r->rows, &row) ||
         !read_number(r, "a column", 1, r->rows, &column) || !read_value(r, &e->value) ||
