@@ -9,6 +9,7 @@
  * element of each row, whole rows, or parts of planes. With one pulse all faces are sent at
  * once; with several, a dimension after the other, and each sends on some of what came before.
  */
+#include "bench/apps/job.h"
 #include "chorus/apps/halo.h"
 
 #include <mpi.h>
@@ -328,24 +329,16 @@ int main(int argc, char **argv)
 {
     const int rounds = argc > 1 ? atoi(argv[1]) : ROUNDS_DEFAULT;
     const size_t most = argc > 2 ? (size_t)atol(argv[2]) : BYTES_MOST;
-    chorusx_init_attr_t attr;
-    chorusx_uniqueid_t id;
+    struct job job;
 
     if (rounds < 1 || rounds > ROUNDS_MAX) return 2;
-    MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &me);
-    MPI_Comm_size(MPI_COMM_WORLD, &n_pes);
-    if (me == 0 && chorusx_get_uniqueid(&id) != CHORUS_OK) fail("chorusx_get_uniqueid");
-    MPI_Bcast(&id, sizeof(id), MPI_BYTE, 0, MPI_COMM_WORLD);
-    if (chorusx_set_attr_uniqueid_args(me, n_pes, &id, &attr) != CHORUS_OK ||
-        chorusx_init_attr(CHORUSX_INIT_UNIQUEID, &attr) != CHORUS_OK)
-        fail("chorusx_init_attr");
+    job = job_start("halo", &argc, &argv);
+    me = job.me, n_pes = job.n_pes;
     if (me == 0) (void)printf("pes,dims,pulses,bytes,chorus_us,neighbor_us,isend_us\n");
     for (int dims = 2; dims <= DIMS_MAX; dims++)
         for (int pulses = 1; pulses <= dims; pulses += dims - 1)
             for (size_t bytes = 8; bytes <= most; bytes *= bytes < 4096 ? 8 : 16)
                 measure_case(dims, pulses, bytes, rounds);
-    chorus_finalize();
-    MPI_Finalize();
+    job_end();
     return 0;
 }

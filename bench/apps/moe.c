@@ -6,8 +6,8 @@
  *
  * usage: mpirun -n N moe_bench [TOKENS [HIDDEN [TOPK [EXPERTS_EACH [ROUNDS]]]]]
  */
+#include "bench/apps/job.h"
 #include "chorus/apps/moe.h"
-#include "chorus/chorusx_mpi.h"
 
 #include <mpi.h>
 #include <stdbool.h>
@@ -306,13 +306,9 @@ static size_t number(int argc, char **argv, int i, size_t initial)
 int main(int argc, char **argv)
 {
     struct bench b = {0};
-    chorusx_init_attr_t attr = {0};
-    MPI_Comm comm = MPI_COMM_WORLD;
+    const struct job job = job_start("moe_bench", &argc, &argv);
 
-    MPI_Init(&argc, &argv);
-    require(chorusx_set_attr_mpi_comm(&comm, &attr));
-    require(chorusx_init_attr(CHORUSX_INIT_UNIQUEID, &attr));
-    b.me = chorus_my_pe(), b.n_pes = chorus_n_pes();
+    b.me = job.me, b.n_pes = job.n_pes;
     b.tokens = number(argc, argv, 1, 256);
     b.hidden = number(argc, argv, 2, 3584);
     b.topk = number(argc, argv, 3, 4);
@@ -324,7 +320,6 @@ int main(int argc, char **argv)
         run(&b);
         end(&b);
     }
-    chorus_finalize();
-    MPI_Finalize();
+    job_end();
     return 0;
 }
