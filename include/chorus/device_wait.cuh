@@ -135,6 +135,30 @@ CH_FN size_t ch_wait_until_some(const T *ivars, size_t nelems, size_t *indices,
 }
 
 /* --- point-to-point synchronization ----------------------------------------------------- */
+typedef struct ch_wait chorusx_wait_t; /* begins as {} */
+
+/**
+ * Go on with a wait for something else than one of the conditions below, of which the program
+ * tests itself whether it holds: whether it may, between two tests.
+ *
+ *     chorusx_wait_t wait = {};
+ *     while (!holds() && chorusx_wait_again(&wait)) continue;
+ *
+ * @param wait  [in, out] of this wait
+ *
+ * Collective: no, any PE.
+ * Threads:    one thread, diverged or not; any number at once.
+ * Ordering:   implies no fence: chorus_signal_fetch and the tests below see what was put.
+ * Errors:     0 once the job ends, or CHORUS_TIMEOUT has passed since the first call, which is
+ *             reported as of any wait; else 1.
+ * Source:     of this library.
+ * Since:      0.1
+ */
+CHORUS_DEVICE int chorusx_wait_again(chorusx_wait_t *wait)
+{
+    return ch_wait_on(wait);
+}
+
 #ifdef __CUDA_ARCH__
 /**
  * Wait for elements of this PE to meet a condition, or test whether they do, as the functions

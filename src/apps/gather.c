@@ -3,26 +3,35 @@
 #include "apps/gather.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-int ch_apps_check(const char *function, chorus_team_t team, const void *object_out)
+int ch_apps_check(const char *function, chorus_team_t team, const void *object_out,
+                  chorus_heap *heap_out)
 {
-    chorusx_heap_info_t heap;
-    const int code = chorusx_heap_info(&heap);
+    chorusx_heap_info_t info;
+    const int code = chorusx_heap_info(&info);
 
     if (code != CHORUS_OK) return chorusx_fail(code, function, NULL);
     if (chorus_team_my_pe(team) < 0)
         return chorusx_fail(CHORUS_ERR_ARG, function, "the PE is not in the team");
     if (object_out == NULL)
         return chorusx_fail(CHORUS_ERR_ARG, function, "the address for the object is null");
-    if (heap.heap == CHORUS_HEAP_host) return CHORUS_OK;
+    *heap_out = info.heap;
+    return CHORUS_OK;
+}
+
+int ch_apps_check_host(const char *function, chorus_heap heap)
+{
+    if (heap == CHORUS_HEAP_host) return CHORUS_OK;
     return chorusx_fail(CHORUS_ERR_UNSUPPORTED, function,
                         "the heap is on GPUs, and this is for arrays in host memory; start the "
                         "job with CHORUS_HEAP=host");
 }
 
+/* The memory of teams may be a GPU's, to and from which puts and gets of a PE to itself copy.
+ */
 int ch_apps_gather(chorus_team_t team, const struct ch_apps_blocks *blocks, void **all_out)
 {
+    const int me = chorus_my_pe();
     const size_t total = blocks->all_bytes;
     char *shared = chorusx_team_malloc(team, total + blocks->most_bytes), *all = malloc(total);
     int code = shared == NULL || all == NULL ? CHORUS_ERR_NOMEM : CHORUS_OK;
@@ -32,11 +41,12 @@ int ch_apps_gather(chorus_team_t team, const struct ch_apps_blocks *blocks, void
         free(all);
         return code;
     }
-    if (blocks->own_bytes > 0) memcpy(shared + total, blocks->mine, blocks->own_bytes);
+    if (blocks->own_bytes > 0)
+        chorus_putmem(shared + total, blocks->mine, blocks->own_bytes, me);
     /* If only `all` is missing, the others do not wait in vain. */
     if (chorus_collectmem(team, shared, shared + total, blocks->own_bytes) != CHORUS_OK)
         code = CHORUS_ERR_STATE;
-    if (code == CHORUS_OK) memcpy(all, shared, total);
+    if (code == CHORUS_OK) chorus_getmem(all, shared, total, me);
     if (chorusx_team_free(team, shared) != CHORUS_OK) code = CHORUS_ERR_STATE;
     if (code != CHORUS_OK) {
         free(all);

@@ -7,9 +7,13 @@
 
 #include <stdbool.h>
 
-/* Before an object is made, by `function`: the PE is in the team, there is a place for the
- * object, and the memory of teams is that of hosts. The code of the failure, else. */
-int ch_apps_check(const char *function, chorus_team_t team, const void *object_out);
+/* Before an object is made, by `function`: the PE is in the team, and there is a place for the
+ * object. The code of the failure, else. heap_out: where the memory of teams is. */
+int ch_apps_check(const char *function, chorus_team_t team, const void *object_out,
+                  chorus_heap *heap_out);
+
+/* A call that is for host memory alone: ERR_UNSUPPORTED for a heap on GPUs. */
+int ch_apps_check_host(const char *function, chorus_heap heap);
 
 /* Blocks of all PEs, of which all PEs know how long they are. */
 struct ch_apps_blocks {

@@ -339,10 +339,12 @@ int chorusx_halo_create(chorus_team_t team, size_t n_elements, size_t elem_bytes
 {
     const int me = chorus_team_my_pe(team), n_pes = chorus_team_n_pes(team);
     struct plan plan = {.team = team, .me = (uint32_t)me, .n_pes = (uint32_t)n_pes};
+    chorus_heap heap;
     struct ch_halo_pe own;
-    int code = ch_apps_check(__func__, team, halo);
+    int code = ch_apps_check(__func__, team, halo, &heap);
 
     if (halo != NULL) *halo = CHORUSX_HALO_INVALID;
+    if (code == CHORUS_OK) code = ch_apps_check_host(__func__, heap);
     if (code != CHORUS_OK || halo == NULL) return code;
     own = ch_halo_check_own(n_pes, n_elements, elem_bytes, n_links, links);
     code = make_plan(&plan, &own, links);

@@ -233,9 +233,11 @@ static int check(chorus_team_t team, const chorusx_moe_config_t *config)
 int chorusx_moe_create(chorus_team_t team, const chorusx_moe_config_t *config,
                        chorusx_moe_t *moe)
 {
-    int code = ch_apps_check(__func__, team, moe);
+    chorus_heap heap;
+    int code = ch_apps_check(__func__, team, moe, &heap);
 
     if (moe != NULL) *moe = CHORUSX_MOE_INVALID;
+    if (code == CHORUS_OK) code = ch_apps_check_host(__func__, heap);
     if (code != CHORUS_OK || moe == NULL) return code;
     code = check(team, config);
     return code == CHORUS_OK ? create(team, config, moe) : code;

@@ -277,6 +277,24 @@ int chorus_collectmem(chorus_team_t team, void *dest, const void *source, size_t
     return CHORUS_OK;
 }
 
+int chorus_my_pe(void)
+{
+    return (int)sim.now;
+}
+
+/* Of a PE to itself alone. */
+void chorus_putmem(void *dest, const void *source, size_t bytes, int pe)
+{
+    (void)pe;
+    memcpy(dest, source, bytes);
+}
+
+void chorus_getmem(void *dest, const void *source, size_t bytes, int pe)
+{
+    (void)pe;
+    memcpy(dest, source, bytes);
+}
+
 void *chorus_ptr(const void *addr, int pe)
 {
     if ((uint32_t)pe != sim.now && (sim.direct >> (8 * sim.now + (uint32_t)pe) & 1) == 0)
