@@ -13,6 +13,7 @@ enum { MESSAGE_BYTES = 300, LINE = 64 };
 /* What a PE knows of all while it creates an object. */
 struct plan {
     chorus_team_t team;
+    chorus_heap heap; /* where the memory of teams is */
     uint32_t me, n_pes;
     struct ch_halo_pe *pes;         /* of each PE */
     uint64_t *first, n_records;     /* the first record of each PE */
@@ -90,6 +91,17 @@ static int make_plan(struct plan *plan, const struct ch_halo_pe *own,
     return code == CHORUS_OK ? code : refuse(code, message);
 }
 
+/* Kernels count the bytes of a message by 32 bits. */
+static int check_messages(const struct plan *plan)
+{
+    for (uint64_t i = 0; i < plan->n_records && plan->heap == CHORUS_HEAP_cuda; i++)
+        if (plan->records[i].n_send * plan->pes[0].elem_bytes > INT32_MAX)
+            return refuse(CHORUS_ERR_UNSUPPORTED,
+                          "a link of a PE sends 2 GiB or more, which is not possible where the "
+                          "heap is on GPUs; divide it into several");
+    return CHORUS_OK;
+}
+
 static void end_plan(struct plan *plan)
 {
     free(plan->pes);
@@ -158,7 +170,7 @@ static char *way_slots(const struct plan *plan, char *memory, uint32_t p, uint64
 static int place_way(struct chorusx_halo *halo, const struct plan *plan, uint32_t i, int way)
 {
     const struct ch_halo_record *r = &plan->records[plan->first[plan->me] + i];
-    struct ch_halo_way *w = &halo->links[i].ways[way];
+    struct ch_halo_way *w = &halo->ways[way][i];
     const uint32_t q = (uint32_t)r->peer;
     const uint64_t k = ch_halo_find_record(&plan->records[plan->first[q]], plan->pes[q].n_links,
                                            (int)plan->me, r->tag);
@@ -167,10 +179,9 @@ static int place_way(struct chorusx_halo *halo, const struct plan *plan, uint32_
     set_words(plan, halo->memory, plan->me, i, way, w->arrived, w->freed);
     w->there = way_slots(plan, halo->memory, q, k, way);
     set_words(plan, halo->memory, q, k, way, w->arrived_there, w->freed_there);
-    w->direct = chorus_ptr(w->there, halo->links[i].peer);
-    w->is_taken = true;
-    if (w->direct != NULL || w->out->count == 0) return CHORUS_OK;
-    w->staging = malloc(2 * ch_halo_slot_bytes(w->out->count, halo->elem_bytes));
+    w->direct = chorus_ptr(w->there, (int)w->peer);
+    if (w->direct != NULL || w->n_out == 0 || plan->heap == CHORUS_HEAP_cuda) return CHORUS_OK;
+    w->staging = malloc(2 * ch_halo_slot_bytes(w->n_out, halo->elem_bytes));
     return w->staging != NULL ? CHORUS_OK : CHORUS_ERR_NOMEM;
 }
 
@@ -203,13 +214,13 @@ struct order {
 static bool order_element(void *arg, size_t element)
 {
     struct order *order = arg;
-    struct ch_halo_link *links = order->halo->links;
-    struct ch_halo_way *forward = &links[order->link].ways[CH_HALO_FORWARD],
-                       *reverse = &links[order->link].ways[CH_HALO_REVERSE];
+    struct ch_halo_way *reverse_of = order->halo->ways[CH_HALO_REVERSE],
+                       *forward = &order->halo->ways[CH_HALO_FORWARD][order->link],
+                       *reverse = &reverse_of[order->link];
     const uint32_t from = order->receiver[element], later = order->adder[element];
 
     if (from != 0) {
-        struct ch_halo_way *on = &links[from - 1].ways[CH_HALO_REVERSE];
+        struct ch_halo_way *on = &reverse_of[from - 1];
 
         if (forward->at_once > order->at) forward->at_once = order->at;
         on->at_once = 0;
@@ -252,17 +263,26 @@ static bool find_order(struct chorusx_halo *halo, size_t n_elements,
 }
 
 /* --- the object --------------------------------------------------------------------------- */
-static void free_links(struct chorusx_halo *halo)
+static void free_way(struct chorusx_halo *halo, int way)
+{
+    for (uint32_t i = 0; halo->ways[way] != NULL && i < halo->n; i++) {
+        free(halo->ways[way][i].after);
+        free(halo->ways[way][i].in_after);
+        free(halo->ways[way][i].staging);
+    }
+    free(halo->ways[way]);
+    free(halo->own[way]);
+    free(halo->ready[way]);
+}
+
+static void free_object(struct chorusx_halo *halo)
 {
     for (uint32_t i = 0; halo->links != NULL && i < halo->n; i++) {
         ch_halo_elements_clear(&halo->links[i].send);
         ch_halo_elements_clear(&halo->links[i].recv);
-        for (int way = 0; way < CH_HALO_WAYS; way++) {
-            free(halo->links[i].ways[way].after);
-            free(halo->links[i].ways[way].in_after);
-            free(halo->links[i].ways[way].staging);
-        }
     }
+    for (int way = 0; way < CH_HALO_WAYS; way++)
+        free_way(halo, way);
     free(halo->links);
     free(halo->skipped);
     free(halo->wanted);
@@ -274,36 +294,54 @@ static bool set_link(struct chorusx_halo *halo, uint32_t i, const chorusx_halo_l
     struct ch_halo_link *link = &halo->links[i];
 
     link->peer = chorus_team_translate_pe(halo->team, given->peer, CHORUS_TEAM_WORLD);
-    link->ways[CH_HALO_FORWARD].out = link->ways[CH_HALO_REVERSE].in = &link->send;
-    link->ways[CH_HALO_FORWARD].in = link->ways[CH_HALO_REVERSE].out = &link->recv;
     if (!ch_halo_elements_set(&link->send, &given->send) ||
         !ch_halo_elements_set(&link->recv, &given->recv))
         return false;
-    for (int way = 0; way < CH_HALO_WAYS; way++)
-        link->ways[way].at_once = link->ways[way].out->count;
+    for (int way = 0; way < CH_HALO_WAYS; way++) {
+        struct ch_halo_way *w = &halo->ways[way][i];
+
+        w->peer = link->peer;
+        w->n_out = w->at_once = ch_halo_out(halo, way, i)->count;
+        w->n_in = ch_halo_in(halo, way, i)->count;
+        w->ready = &halo->ready[way][i];
+    }
     return true;
+}
+
+static bool allocate_links(struct chorusx_halo *halo, uint32_t n)
+{
+    bool is_made;
+
+    halo->links = calloc(n + 1, sizeof(*halo->links));
+    halo->skipped = calloc((size_t)CH_HALO_WORDS * n + 1, sizeof(*halo->skipped));
+    halo->wanted = calloc((size_t)CH_HALO_WORDS * n + 1, sizeof(*halo->wanted));
+    is_made = halo->links != NULL && halo->skipped != NULL && halo->wanted != NULL;
+    for (int way = 0; way < CH_HALO_WAYS; way++) {
+        halo->ways[way] = calloc(n + 1, sizeof(*halo->ways[way]));
+        halo->own[way] = calloc(n + 1, sizeof(*halo->own[way]));
+        halo->ready[way] = calloc(n + 1, sizeof(*halo->ready[way]));
+        is_made = is_made && halo->ways[way] != NULL && halo->own[way] != NULL &&
+                  halo->ready[way] != NULL;
+    }
+    return is_made;
 }
 
 static struct chorusx_halo *make_object(const struct plan *plan, size_t n_elements,
                                         const chorusx_halo_link_t *links)
 {
     struct chorusx_halo *halo = calloc(1, sizeof(*halo));
-    const uint32_t n = (uint32_t)plan->pes[plan->me].n_links;
     bool is_made;
 
     if (halo == NULL) return NULL;
     halo->team = plan->team;
     halo->elem_bytes = plan->pes[0].elem_bytes;
-    halo->n = n;
-    halo->links = calloc(n + 1, sizeof(*halo->links));
-    halo->skipped = calloc((size_t)CH_HALO_WORDS * n + 1, sizeof(*halo->skipped));
-    halo->wanted = calloc((size_t)CH_HALO_WORDS * n + 1, sizeof(*halo->wanted));
-    is_made = halo->links != NULL && halo->skipped != NULL && halo->wanted != NULL;
-    for (uint32_t i = 0; is_made && i < n; i++)
+    halo->n = (uint32_t)plan->pes[plan->me].n_links;
+    is_made = allocate_links(halo, halo->n);
+    for (uint32_t i = 0; is_made && i < halo->n; i++)
         is_made = set_link(halo, i, &links[i]);
     is_made = is_made && find_order(halo, n_elements, links);
     if (is_made) return halo;
-    free_links(halo);
+    free_object(halo);
     return NULL;
 }
 
@@ -328,7 +366,7 @@ static int create(struct plan *plan, size_t n_elements, const chorusx_halo_link_
         *made_out = halo;
         return CHORUS_OK;
     }
-    if (halo != NULL) free_links(halo);
+    if (halo != NULL) free_object(halo);
     if (memory == NULL || chorusx_team_free(plan->team, memory) != CHORUS_OK)
         return refuse(CHORUS_ERR_NOMEM, NULL); /* with the message of the call */
     return refuse(CHORUS_ERR_NOMEM, "a PE has no memory for its links");
@@ -339,17 +377,21 @@ int chorusx_halo_create(chorus_team_t team, size_t n_elements, size_t elem_bytes
 {
     const int me = chorus_team_my_pe(team), n_pes = chorus_team_n_pes(team);
     struct plan plan = {.team = team, .me = (uint32_t)me, .n_pes = (uint32_t)n_pes};
-    chorus_heap heap;
     struct ch_halo_pe own;
-    int code = ch_apps_check(__func__, team, halo, &heap);
+    int code = ch_apps_check(__func__, team, halo, &plan.heap);
 
     if (halo != NULL) *halo = CHORUSX_HALO_INVALID;
-    if (code == CHORUS_OK) code = ch_apps_check_host(__func__, heap);
     if (code != CHORUS_OK || halo == NULL) return code;
     own = ch_halo_check_own(n_pes, n_elements, elem_bytes, n_links, links);
     code = make_plan(&plan, &own, links);
+    if (code == CHORUS_OK) code = check_messages(&plan);
     if (code == CHORUS_OK) code = create(&plan, n_elements, links, halo);
     end_plan(&plan);
+    if (code != CHORUS_OK || plan.heap == CHORUS_HEAP_host) return code;
+    code = ch_halo_gpu_create(*halo);
+    if (code == CHORUS_OK) return code;
+    if (ch_apps_free((*halo)->team, (*halo)->memory) == CHORUS_OK) free_object(*halo);
+    *halo = CHORUSX_HALO_INVALID;
     return code;
 }
 
@@ -358,7 +400,7 @@ static void keep_staging(struct chorusx_halo *halo)
 {
     for (uint32_t i = 0; i < halo->n; i++)
         for (int way = 0; way < CH_HALO_WAYS; way++)
-            halo->links[i].ways[way].staging = NULL;
+            halo->ways[way][i].staging = NULL;
 }
 
 int chorusx_halo_destroy(chorusx_halo_t halo)
@@ -369,8 +411,9 @@ int chorusx_halo_destroy(chorusx_halo_t halo)
     if (halo->array != NULL && halo->failed == CHORUS_OK)
         return chorusx_fail(CHORUS_ERR_STATE, __func__,
                             "an exchange is under way; call chorusx_halo_wait before");
-    code = ch_apps_free(halo->team, halo->memory);
+    code = ch_halo_gpu_free(halo);
+    if (code == CHORUS_OK) code = ch_apps_free(halo->team, halo->memory);
     if (code != CHORUS_OK) keep_staging(halo);
-    free_links(halo);
+    free_object(halo);
     return code;
 }

@@ -1,23 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * halo.h: the state of a halo exchange.
- *
- * For each link a PE has two message slots for what comes by it, forward and reverse, of the
- * odd and the even steps, and two words for each slot. The peer writes a slot, then its word
- * `arrived`: the step. The PE that has taken a slot's contents writes the step to the sender's
- * word `freed` of this slot, and a sender writes the slot of a step once the step two before it
- * is freed. So neighbours may be a step apart, and PEs that only send or only receive cannot be
- * further ahead either. As each slot has words of its own, no two writes to a word are ever
- * under way at once, which networks need not order.
- */
+/* halo.h: the state of a halo exchange; of its links, chorus/apps/halo_order.h. */
 #ifndef CH_APPS_HALO_H
 #define CH_APPS_HALO_H
 
 #include "chorus/apps/halo.h"
+#include "chorus/apps/halo_order.h"
 
 #include <stdbool.h>
 
-enum { CH_HALO_FORWARD, CH_HALO_REVERSE, CH_HALO_WAYS };
 enum { CH_HALO_WORDS = 4 * CH_HALO_WAYS }; /* of a link */
 
 /* Elements that follow each other in the array. */
@@ -33,32 +23,9 @@ struct ch_halo_elements {
     uint32_t *indices;
 };
 
-enum ch_halo_send_state { CH_HALO_SENT, CH_HALO_PARTLY_SENT, CH_HALO_NOT_SENT };
-
-/* One way of a link: what goes out, and what comes in. */
-struct ch_halo_way {
-    struct ch_halo_elements *out, *in;
-    size_t at_once;  /* elements of out that depend on no others: those before the first that
-                        does */
-    uint32_t *after; /* links whose `in` of this way is taken before the rest goes out */
-    uint32_t n_after;
-    uint32_t *in_after; /* links whose `in` is taken before that of this one */
-    uint32_t n_in_after;
-    char *slots; /* of this PE: two, one after the other, each of slot_bytes(in) */
-    char *there,
-        *direct;   /* the peer's, by the address of this PE, and as it is mapped, or null */
-    char *staging; /* if it is not mapped: as many bytes, from which they are put */
-    /* Of the slots of even and of odd steps: */
-    uint64_t *arrived[2], *freed[2];             /* of this PE */
-    uint64_t *arrived_there[2], *freed_there[2]; /* of the peer, by addresses of this PE */
-    enum ch_halo_send_state sent;
-    bool is_taken;
-};
-
 struct ch_halo_link {
     int peer; /* number in the job */
     struct ch_halo_elements send, recv;
-    struct ch_halo_way ways[CH_HALO_WAYS];
 };
 
 struct chorusx_halo {
@@ -66,25 +33,33 @@ struct chorusx_halo {
     size_t elem_bytes;
     uint32_t n;
     struct ch_halo_link *links;
-    char *memory;                 /* symmetric: words, then slots */
-    uint64_t steps[CH_HALO_WAYS]; /* that were begun */
-    char *array;                  /* of the exchange that is under way; null: none is */
-    int failed;                   /* the code of a wait that failed */
+    struct ch_halo_way *ways[CH_HALO_WAYS]; /* of each link */
+    struct ch_halo_own *own[CH_HALO_WAYS];
+    uint64_t *ready[CH_HALO_WAYS]; /* words of the ways */
+    char *memory;                  /* symmetric: words, then slots */
+    char *array;                   /* of the exchange that is under way; null: none is */
+    int failed;                    /* the code of a wait that failed */
     /* For waits: of all words, which are waited for, and for which values. */
     int *skipped;
     uint64_t *wanted;
+    /* Of a heap on GPUs (halo_gpu.c): */
+    char *tables; /* symmetric: what kernels have of this object */
+    chorusx_halo_device_t device;
 };
 
-/* Bytes of a slot for so many elements: a multiple of a cache line. */
-static inline size_t ch_halo_slot_bytes(size_t count, size_t elem_bytes)
+/* The elements that a link sends and receives in a way. */
+static inline const struct ch_halo_elements *ch_halo_out(const struct chorusx_halo *halo,
+                                                         int way, uint32_t link)
 {
-    return (count * elem_bytes + 63) / 64 * 64;
+    const struct ch_halo_link *l = &halo->links[link];
+
+    return way == CH_HALO_FORWARD ? &l->send : &l->recv;
 }
 
-/* Where the slot of a step is: those of odd and of even steps alternate. */
-static inline size_t ch_halo_slot_at(size_t count, size_t elem_bytes, uint64_t step)
+static inline const struct ch_halo_elements *ch_halo_in(const struct chorusx_halo *halo,
+                                                        int way, uint32_t link)
 {
-    return (step & 1) * ch_halo_slot_bytes(count, elem_bytes);
+    return ch_halo_out(halo, CH_HALO_WAYS - 1 - way, link);
 }
 
 /* --- elements (halo_elements.c) --------------------------------------------------------- */
@@ -153,5 +128,16 @@ int ch_halo_check_links(uint32_t n_pes, const struct ch_halo_pe *pes, const uint
 /* The link of PE `of` to PE `to` with a tag; n_links if there is none. */
 uint64_t ch_halo_find_record(const struct ch_halo_record *records, uint64_t n_links, int to,
                              int tag);
+
+/* --- heaps on GPUs (halo_gpu.c) ----------------------------------------------------------- */
+/* Make what kernels need of an object whose ways are set. Collective; the same result on all
+ * PEs, with a message. */
+int ch_halo_gpu_create(struct chorusx_halo *halo);
+
+/* Free it, after all that is under way. Collective. */
+int ch_halo_gpu_free(struct chorusx_halo *halo);
+
+/* Bytes of a value that can be added; 0: it cannot. */
+size_t ch_halo_type_bytes(chorus_type type);
 
 #endif /* CH_APPS_HALO_H */

@@ -198,6 +198,12 @@ DEFINE_ADD(f64, double, a + b)
 DEFINE_ADD(i32, int32_t, (int32_t)((uint32_t)a + (uint32_t)b))
 DEFINE_ADD(i64, int64_t, (int64_t)((uint64_t)a + (uint64_t)b))
 
+size_t ch_halo_type_bytes(chorus_type type)
+{
+    if (type == CHORUS_TYPE_f32 || type == CHORUS_TYPE_i32) return 4;
+    return type == CHORUS_TYPE_f64 || type == CHORUS_TYPE_i64 ? 8 : 0;
+}
+
 typedef void (*add_t)(char *array, const char *slot, size_t bytes);
 
 static add_t add_of(chorus_type type)
