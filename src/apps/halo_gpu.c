@@ -63,7 +63,7 @@ static struct ch_halo_way add_way(const struct chorusx_halo *halo, struct room *
     return w;
 }
 
-static void add_link(const struct chorusx_halo *halo, struct room *room, uint32_t i,
+static void add_link(struct chorusx_halo *halo, struct room *room, uint32_t i,
                      struct ch_halo_way *const ways[CH_HALO_WAYS])
 {
     const struct ch_halo_list send = add_list(room, &halo->links[i].send),
@@ -74,13 +74,14 @@ static void add_link(const struct chorusx_halo *halo, struct room *room, uint32_
 
         w.out = way == CH_HALO_FORWARD ? send : recv;
         w.in = way == CH_HALO_FORWARD ? recv : send;
+        if (w.staging != NULL) halo->device.is_far = 1;
         if (room->image != NULL) ways[way][i] = w;
     }
 }
 
-static void add_all(const struct chorusx_halo *halo, struct room *room,
-                    chorusx_halo_device_t *device)
+static void add_all(struct chorusx_halo *halo, struct room *room)
 {
+    chorusx_halo_device_t *device = &halo->device;
     const uint64_t n_own = (uint64_t)device->n_blocks * CH_HALO_WAYS * halo->n;
     struct ch_halo_way *ways[CH_HALO_WAYS] = {NULL}; /* in the image */
 
@@ -136,7 +137,7 @@ static bool fill(struct chorusx_halo *halo, size_t bytes)
     struct room room = {calloc(1, bytes), halo->tables, 0};
 
     if (room.image == NULL) return false;
-    add_all(halo, &room, &halo->device);
+    add_all(halo, &room);
     chorus_putmem(halo->tables, room.image, room.bytes, chorus_my_pe());
     chorus_quiet();
     free(room.image);
@@ -152,7 +153,7 @@ int ch_halo_gpu_create(struct chorusx_halo *halo)
     halo->device.n = halo->n;
     halo->device.elem_bytes = halo->elem_bytes;
     halo->device.n_blocks = blocks_of(halo);
-    add_all(halo, &room, &halo->device);
+    add_all(halo, &room);
     code = gather_most(halo, room.bytes, &most);
     if (code != CHORUS_OK) return code;
     halo->tables = chorusx_team_malloc(halo->team, most);

@@ -24,7 +24,9 @@ enum { CH_HALO_BOARD_LINKS = 32 };
 struct ch_halo_board {
     struct ch_halo_way ways[CH_HALO_BOARD_LINKS];
     struct ch_halo_own own[CH_HALO_BOARD_LINKS];
+    struct ch_halo_view view; /* here, where it takes no registers */
     struct ch_halo_act act;
+    uint32_t at; /* the link to be looked at next */
     int is_last;
 };
 
@@ -74,42 +76,43 @@ CH_FN void ch_halo_add(const struct ch_halo_way *w, char *array, uint64_t elem_b
         ch_halo_move(&s, CH_HALO_ADD, 8, CHORUS_TYPE_i64, share);
 }
 
-CH_FN void ch_halo_take(const struct ch_halo_task *task, const struct ch_halo_view *v,
-                        struct ch_halo_board *board, char *array, struct ch_halo_act act)
+CH_FN void ch_halo_take(const struct ch_halo_task *task, struct ch_halo_board *board,
+                        char *array, struct ch_halo_act act)
 {
-    const struct ch_halo_way *w = &v->ways[act.link];
+    const struct ch_halo_way *w = &board->view.ways[act.link];
     const uint64_t elem_bytes = task->halo.elem_bytes;
     const struct ch_halo_share share = ch_halo_share_of(act.link, w->n_in * elem_bytes);
 
     act.from = 0;
     act.to = w->n_in;
-    if (v->is_reverse)
+    if (task->way == CH_HALO_REVERSE)
         ch_halo_add(w, array, elem_bytes, &act, task->type, share);
     else
         ch_halo_unpack_all(w, array, elem_bytes, &act, share);
-    if (ch_halo_lane() == 0) v->own[act.link].is_taken = 1;
+    if (ch_halo_lane() == 0) board->view.own[act.link].is_taken = 1;
     if (ch_halo_is_last(board, share, w->n_taken) && ch_halo_lane() == 0) ch_halo_free_slot(w);
 }
 
-CH_FN void ch_halo_send(const struct ch_halo_task *task, const struct ch_halo_view *v,
-                        struct ch_halo_board *board, char *array, struct ch_halo_act act)
+CH_FN void ch_halo_send(const struct ch_halo_task *task, struct ch_halo_board *board,
+                        char *array, struct ch_halo_act act, int is_far)
 {
-    const struct ch_halo_way *w = &v->ways[act.link];
+    const struct ch_halo_way *w = &board->view.ways[act.link];
     const uint64_t elem_bytes = task->halo.elem_bytes;
     const struct ch_halo_share share = ch_halo_share_of(act.link, w->n_out * elem_bytes);
 
     ch_halo_pack_part(w, array, elem_bytes, &act, share);
-    if (ch_halo_lane() == 0) (void)ch_halo_note_sent(v, &act);
+    if (ch_halo_lane() == 0) (void)ch_halo_note_sent(&board->view, &act);
     if (act.to == w->n_out && ch_halo_is_last(board, share, w->n_packed))
-        ch_halo_announce(w, elem_bytes);
+        ch_halo_announce(w, elem_bytes, is_far);
 }
 
 /* One thread: something that this block can do, for which it waits if the exchange is to end;
  * NOTHING if it has done all. */
 CH_FN struct ch_halo_act ch_halo_look(const struct ch_halo_task *task,
-                                      const struct ch_halo_view *v, uint32_t *at)
+                                      struct ch_halo_board *board)
 {
-    struct ch_halo_act act = ch_halo_find(v, at);
+    const struct ch_halo_view *v = &board->view;
+    struct ch_halo_act act = ch_halo_find(v, &board->at);
     chorusx_wait_t wait;
 
     memset(&wait, 0, sizeof(wait));
@@ -119,7 +122,7 @@ CH_FN struct ch_halo_act ch_halo_look(const struct ch_halo_task *task,
             act.what = CH_HALO_FAILED;
             task->halo.common->has_failed = 1;
         } else {
-            act = ch_halo_find(v, at);
+            act = ch_halo_find(v, &board->at);
         }
     }
     return act;
@@ -165,24 +168,24 @@ CH_FN void ch_halo_keep_own(const struct ch_halo_task *task, const struct ch_hal
         kept[i] = v->own[i];
 }
 
-CH_FN struct ch_halo_view ch_halo_enter(const struct ch_halo_task *task,
-                                        struct ch_halo_board *board)
+CH_FN void ch_halo_enter(const struct ch_halo_task *task, struct ch_halo_board *board)
 {
     const struct ch_halo_way *ways = task->halo.ways[task->way];
     const int fits = task->halo.n <= CH_HALO_BOARD_LINKS;
     const uint32_t n_words = task->halo.n * (uint32_t)(sizeof(*ways) / sizeof(uint64_t));
-    struct ch_halo_view v;
 
     for (uint32_t i = ch_halo_lane(); fits && i < n_words; i += blockDim.x)
         ((uint64_t *)board->ways)[i] = ((const uint64_t *)ways)[i];
-    v.ways = fits ? board->ways : ways;
-    v.own = fits ? board->own : ch_halo_kept(task);
-    v.n = task->halo.n;
-    v.is_reverse = task->way == CH_HALO_REVERSE;
+    if (ch_halo_lane() == 0) {
+        board->view.ways = fits ? board->ways : ways;
+        board->view.own = fits ? board->own : ch_halo_kept(task);
+        board->view.n = task->halo.n;
+        board->view.is_reverse = task->way == CH_HALO_REVERSE;
+        board->at = 0;
+    }
     __syncthreads(); /* the links are on the board */
-    ch_halo_set_own(task, &v);
+    ch_halo_set_own(task, &board->view);
     __syncthreads(); /* what was done is, too */
-    return v;
 }
 
 /* All blocks have done all: the last one to come here raises the steps. */
@@ -201,34 +204,33 @@ CH_FN void ch_halo_leave(const struct ch_halo_task *task, struct ch_halo_board *
     }
 }
 
-/* The kernel; all threads of all blocks. */
-CH_FN void ch_halo_run(const struct ch_halo_task *task)
+/* The kernel; all threads of all blocks. is_far: a constant, not 0 if some peer is not mapped.
+ */
+CH_FN void ch_halo_run(const struct ch_halo_task *task, int is_far)
 {
     struct ch_halo_common *common = task->halo.common;
     char *const array = task->array != 0 ? task->array : common->array;
     CH_SHARED(struct ch_halo_board, board);
-    struct ch_halo_view v;
     struct ch_halo_act act;
-    uint32_t at = 0;
 
     if (__syncthreads_or(ch_halo_lane() == 0 && common->has_failed != 0)) return;
-    v = ch_halo_enter(task, board);
+    ch_halo_enter(task, board);
     for (;;) {
-        if (ch_halo_lane() == 0) board->act = ch_halo_look(task, &v, &at);
+        if (ch_halo_lane() == 0) board->act = ch_halo_look(task, board);
         __syncthreads(); /* it is there for all; and what came for it */
         act = board->act;
         if (act.what == CH_HALO_NOTHING || act.what == CH_HALO_FAILED) break;
         if (act.what == CH_HALO_TAKE)
-            ch_halo_take(task, &v, board, array, act);
+            ch_halo_take(task, board, array, act);
         else
-            ch_halo_send(task, &v, board, array, act);
+            ch_halo_send(task, board, array, act, is_far);
         __syncthreads(); /* all have done it before the next is found */
     }
     if (act.what == CH_HALO_FAILED) return;
     if ((task->parts & CH_HALO_ENDS) != 0) {
         ch_halo_leave(task, board);
     } else {
-        ch_halo_keep_own(task, &v);
+        ch_halo_keep_own(task, &board->view);
         if (ch_halo_lane() == 0) common->array = array;
     }
 }
@@ -236,7 +238,13 @@ CH_FN void ch_halo_run(const struct ch_halo_task *task)
 CH_KERNEL __launch_bounds__(CH_HALO_LANES)
     ch_halo_kernel(const __grid_constant__ struct ch_halo_task task)
 {
-    ch_halo_run(&task);
+    ch_halo_run(&task, 0);
+}
+
+CH_KERNEL __launch_bounds__(CH_HALO_LANES)
+    ch_halo_kernel_far(const __grid_constant__ struct ch_halo_task task)
+{
+    ch_halo_run(&task, 1);
 }
 
 #endif /* CH_APPS_HALO_KERNEL_CUDA_H */

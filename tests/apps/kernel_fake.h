@@ -41,9 +41,7 @@ void fake_seed(unsigned seed);
 #define __launch_bounds__(...)
 #define __grid_constant__
 #define CH_FN static inline __attribute__((unused))
-#define CH_PART CH_FN
 #define CH_KERNEL __global__ void
-#define ch_by_address(function) (function)
 #define CHORUS_DEVICE static inline __attribute__((unused))
 
 /* Memory of the block, for all of its lanes; not initialised. NAME is a pointer to it. */

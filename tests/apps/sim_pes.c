@@ -252,11 +252,16 @@ static bool has_ops(uint32_t pe)
     return false;
 }
 
+void chorus_quiet(void)
+{
+    while (has_ops(sim.now))
+        yield();
+}
+
 int chorus_barrier(chorus_team_t team)
 {
     (void)team;
-    while (has_ops(sim.now))
-        yield();
+    chorus_quiet();
     meet();
     return CHORUS_OK;
 }

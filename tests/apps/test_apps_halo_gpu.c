@@ -16,7 +16,12 @@ static _Thread_local unsigned launches;
 
 static void run_kernel(void *arg)
 {
-    ch_halo_kernel(*(const struct ch_halo_task *)arg);
+    const struct ch_halo_task *task = arg;
+
+    if (task->halo.is_far)
+        ch_halo_kernel_far(*task);
+    else
+        ch_halo_kernel(*task);
 }
 
 /* In place of the library's: the kernel has ended on return. Kernels of an object have as many

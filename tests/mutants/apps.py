@@ -18,7 +18,10 @@ import typing
 from judge import TOP, judge
 
 RUN, MAKE, CHECK, ELEMENTS = (f"src/apps/halo{part}.c" for part in ("_run", "", "_check", "_elements"))
-HEADER, GATHER = "src/apps/halo.h", "src/apps/gather.c"
+GATHER = "src/apps/gather.c"
+# What hosts and kernels share, and what kernels are made of.
+ORDER, DEVICE = (f"include/chorus/apps/halo_{part}" for part in ("order.h", "device.cuh"))
+HALO_KERNEL, HALO_GPU = "src/apps/halo_kernel_cuda.h", "src/apps/halo_gpu.c"
 WIRE, COMBINE, DISPATCH, MOE_CHECK = (f"src/apps/moe_{part}.c" for part in ("wire", "combine", "dispatch", "check"))
 # The cases of each part that the simulated machine runs.
 SIMULATED = {"halo": '"exchange", "boxes"', "moe": '"moe__", "dispatch"'}
@@ -30,25 +33,27 @@ class Mutant(typing.NamedTuple):
     file: str
     old: str
     new: str  # what stands there instead
+    within: str = ""
 
 
 MUTANTS = [
-    Mutant("parity is forgotten", HEADER, "(step & 1) * ch_halo_slot_bytes", "0 * ch_halo_slot_bytes"),
-    Mutant("a sender has one slot", RUN, "return slots + ch_halo_slot_at(w->out->count, halo->elem_bytes, step);",
+    Mutant("parity is forgotten", ORDER, "return (step & 1) * ch_halo_slot_bytes", "return 0 * ch_halo_slot_bytes"),
+    Mutant("a sender has one slot", RUN, "return slots + ch_halo_slot_at(w->n_out, halo->elem_bytes, w->sent + 1);",
            "return slots;"),
-    Mutant("slots share a word, whose changes networks exchange", RUN, "w->arrived_there[step & 1], step, CHORUS_SIGNAL_SET",
-           "w->arrived_there[0], step, CHORUS_SIGNAL_SET"),
-    Mutant("the signal comes before the last part", RUN, "if (has_all) announce(halo, link, w, step);",
-           "announce(halo, link, w, step);"),
-    Mutant("an element that depends on others is sent early", RUN,
-           "const bool has_all = are_taken(halo, way, w->after, w->n_after);", "const bool has_all = true;"),
+    Mutant("slots share a word, whose changes networks exchange", RUN,
+           "w->arrived_there[step & 1], step, CHORUS_SIGNAL_SET,\n",
+           "w->arrived_there[0], step, CHORUS_SIGNAL_SET,\n"),
+    Mutant("the signal comes before the last part", RUN, "if (ch_halo_note_sent(&view, act)) announce(halo, w);",
+           "(void)ch_halo_note_sent(&view, act), announce(halo, w);"),
+    Mutant("an element that depends on others is sent early", ORDER,
+           "has_all = ch_halo_are_taken(v->ways, w->after, w->n_after);", "has_all = 1;"),
     Mutant("the last of the elements that are sent at once depends on others", MAKE,
            "if (forward->at_once > order->at) forward->at_once = order->at;",
            "if (forward->at_once > order->at + 1) forward->at_once = order->at + 1;"),
-    Mutant("a slot is written before it is free", RUN, "__atomic_load_n(w->freed[step & 1], __ATOMIC_ACQUIRE) + 2 >= step",
-           "__atomic_load_n(w->freed[step & 1], __ATOMIC_ACQUIRE) + 4 >= step"),
-    Mutant("a message of the step before is taken", RUN, "__atomic_load_n(w->arrived[step & 1], __ATOMIC_ACQUIRE) >= step",
-           "__atomic_load_n(w->arrived[step & 1], __ATOMIC_ACQUIRE) + 1 >= step"),
+    Mutant("a slot is written before it is free", ORDER, "CH_HALO_LOAD(w->freed[step & 1]) + 2 >= step",
+           "CH_HALO_LOAD(w->freed[step & 1]) + 4 >= step"),
+    Mutant("a message of the step before is taken", ORDER, "CH_HALO_LOAD(w->arrived[step & 1]) >= step",
+           "CH_HALO_LOAD(w->arrived[step & 1]) + 1 >= step"),
     Mutant("sums are added as they come", MAKE, "later != 0 && later != order->link + 1", "0"),
     Mutant("sums do not wait for what others add", MAKE, "add_number(&on->after, &on->n_after, order->link)", "true"),
     Mutant("what is sent does not wait for its links", MAKE, "add_number(&forward->after, &forward->n_after, from - 1)",
@@ -61,6 +66,35 @@ MUTANTS = [
     Mutant("a run is one element short", ELEMENTS, "? at + e->runs[r].count : to;", "? at + e->runs[r].count - 1 : to;"),
     Mutant("a box has its dimensions exchanged", ELEMENTS, "x * part->stride[0] + y * part->stride[1]",
            "x * part->stride[1] + y * part->stride[0]"),
+    Mutant("kernels have one slot for what arrives", DEVICE,
+           "return w->slots + ch_halo_slot_at(w->n_in, elem_bytes, w->taken + 1);", "return w->slots;"),
+    Mutant("the first block to pack signals", HALO_KERNEL, "atomicAdd(n_done, 1u) == share.n - 1", "atomicAdd(n_done, 1u) == 0",
+           "ch_halo_is_last"),
+    Mutant("blocks signal for themselves", HALO_KERNEL,
+           "if (act.to == w->n_out && ch_halo_is_last(board, share, w->n_packed))", "if (act.to == w->n_out)"),
+    Mutant("kernels signal before the last part", HALO_KERNEL,
+           "if (act.to == w->n_out && ch_halo_is_last(board, share, w->n_packed))",
+           "if (ch_halo_is_last(board, share, w->n_packed))"),
+    Mutant("a slot is freed by the first block that has read it", HALO_KERNEL,
+           "if (ch_halo_is_last(board, share, w->n_taken) && ch_halo_lane() == 0) ch_halo_free_slot(w);",
+           "if (ch_halo_lane() == 0) ch_halo_free_slot(w);"),
+    Mutant("a kernel sends early what depends on others", DEVICE, "#define CH_HALO_LOAD(word) chorus_signal_fetch(word)",
+           "#define CH_HALO_LOAD(word) (*(word) + 1)"),
+    Mutant("blocks divide each part of a message anew", DEVICE, "return s->lo <= first ? first :", "return 1 ? s->lo + first :"),
+    Mutant("a counter of blocks is not cleared", HALO_KERNEL, "if (board->is_last) *n_done = 0;", ";"),
+    Mutant("a block forgets what it did when the exchange began", HALO_KERNEL, "kept[i] = v->own[i];", ";"),
+    Mutant("the first block to leave raises the steps", HALO_KERNEL,
+           "if (!ch_halo_is_last(board, all, &task->halo.common->n_ended)) return;", "if (blockIdx.x != 0) return;"),
+    Mutant("a kernel's put does not wait for its slot", DEVICE,
+           "ch_halo_await_word(w->freed[step & 1], step > 2 ? step - 2 : 0);", "__syncthreads();"),
+    Mutant("a kernel's unpack does not wait", DEVICE, "ch_halo_await_word(w->arrived[step & 1], step);", "__syncthreads();"),
+    Mutant("lanes go on before the word that one waits for", DEVICE,
+           "    __syncthreads(); /* what came before the word is there for all */\n", ""),
+    Mutant("lanes have packed less than is signalled", DEVICE, "    __syncthreads(); /* all lanes have packed */\n", ""),
+    Mutant("a lane changes the act that others read", HALO_KERNEL,
+           "        __syncthreads(); /* all have done it before the next is found */\n", ""),
+    Mutant("tables have the lists of the other way", HALO_GPU, "w.out = way == CH_HALO_FORWARD ? send : recv;",
+           "w.out = way != CH_HALO_FORWARD ? send : recv;"),
     Mutant("a PE has one slot for a peer", WIRE, "const size_t at = (number & 1) * moe->slot_bytes;", "const size_t at = 0;"),
     Mutant("messages of a peer share a word", WIRE, "uint64_t *arrived = word(moe, ARRIVED, number, moe->me);",
            "uint64_t *arrived = word(moe, ARRIVED, 0, moe->me);"),
@@ -92,20 +126,32 @@ def fails(command):
     return result.returncode != 0
 
 
+def programs(part, library, mutant):
+    """The tests of a part, and what each is compiled with besides the sources of the part."""
+    tests = TOP / "tests/apps"
+    linked = [TOP / "tests/api_pes.c", library, f"-Wl,-rpath,{library.parent}"]
+    if mutant.file in (DEVICE, HALO_KERNEL, HALO_GPU):
+        return [("kernel", ["-Dchorusx_heap_info=fake_heap_info", "-DCH_HALO_SHARE_BYTES=48", "-fno-strict-aliasing",
+                            tests / "test_apps_halo_gpu.c", tests / "kernel_fake.c", *linked])]
+    test = tests / f"test_apps_{part}.c"
+    return [("sim", ["-Dusleep=sim_sleep", f"-DSIM_CASES={SIMULATED[part]}", test, tests / "sim_pes.c"]), ("test", [test, *linked])]
+
+
 def survives(library, compiler, check, mutant, text, place):
     """Why the mutant is alive, or nothing."""
     part = "moe" if "moe" in mutant.file else "halo"
     shutil.copytree(TOP / "src/apps", place / "src/apps")
+    shutil.copytree(TOP / "include/chorus/apps", place / "include/chorus/apps")
     (place / mutant.file).write_text(text)
-    tests = TOP / "tests"
-    sources = [*(place / "src/apps").glob(f"{part}*.c"), place / "src/apps/gather.c", tests / f"apps/test_apps_{part}.c"]
-    for name, more in (("sim", ["-Dusleep=sim_sleep", f"-DSIM_CASES={SIMULATED[part]}", tests / "apps/sim_pes.c"]),
-                       ("test", [tests / "api_pes.c", library, f"-Wl,-rpath,{library.parent}"])):
-        subprocess.run([*compiler, *FLAGS, f"-I{place}/src", f"-I{TOP}/include", f"-I{tests}", *sources, *more,
-                        "-o", place / name, *check, "-lm"], check=True)
+    for name, more in programs(part, library, mutant):
+        sources = [*(place / "src/apps").glob(f"{part}*.c"), place / "src/apps/gather.c"]
+        if name == "kernel":
+            sources.remove(place / "src/apps/halo_launch_none.c")
+        subprocess.run([*compiler, *FLAGS, f"-I{place}/src", f"-I{place}/include", f"-I{TOP}/include", f"-I{TOP}/tests",
+                        *sources, *more, "-o", place / name, *check, "-lm"], check=True)
         if fails([place / name, *(["6"] if name == "sim" else [])]):
             return ""
-    return "both pass"
+    return "all pass"
 
 
 def main():

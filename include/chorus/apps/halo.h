@@ -52,7 +52,7 @@ typedef struct {
     struct ch_halo_own *own;
     struct ch_halo_common *common;
     uint64_t elem_bytes;
-    uint32_t n, n_blocks;
+    uint32_t n, n_blocks, is_far;
 } chorusx_halo_device_t;
 
 /**

@@ -236,25 +236,17 @@ CH_FN void ch_halo_unpack_all(const struct ch_halo_way *w, char *array, uint64_t
     ch_halo_copy(&s, bytes, CH_HALO_UNPACK, share);
 }
 
-/* Put a message to a peer that is not mapped. A function of its own, as its caller would have
- * 40 registers more. */
-CH_PART void ch_halo_put(const struct ch_halo_way *w, uint64_t at, uint64_t bytes,
-                         uint64_t step)
-{
-    chorusx_putmem_signal_nbi_block(w->there + at, w->staging + at, bytes,
-                                    w->arrived_there[step & 1], step, CHORUS_SIGNAL_SET,
-                                    (int)w->peer);
-}
-
 /* All threads of a block, the last that packed, which has seen that the others have: the peer's
- * slot is complete. Its wait is for the word `arrived`. */
-CH_FN void ch_halo_announce(const struct ch_halo_way *w, uint64_t elem_bytes)
+ * slot is complete. Its wait is for the word `arrived`. is_far: a constant, not 0 if the peer
+ * may not be mapped; without the put a kernel has 40 registers less. */
+CH_FN void ch_halo_announce(const struct ch_halo_way *w, uint64_t elem_bytes, int is_far)
 {
-    const uint64_t step = w->sent + 1;
+    const uint64_t step = w->sent + 1, at = ch_halo_slot_at(w->n_out, elem_bytes, step);
 
-    if (w->direct == 0) {
-        ch_by_address(ch_halo_put)(w, ch_halo_slot_at(w->n_out, elem_bytes, step),
-                                   w->n_out * elem_bytes, step);
+    if (is_far && w->direct == 0) {
+        chorusx_putmem_signal_nbi_block(w->there + at, w->staging + at, w->n_out * elem_bytes,
+                                        w->arrived_there[step & 1], step, CHORUS_SIGNAL_SET,
+                                        (int)w->peer);
     } else if (ch_halo_lane() == 0) {
         __threadfence_system(); /* what all lanes and blocks stored is there before */
         chorusx_signal_op(w->arrived_there[step & 1], step, CHORUS_SIGNAL_SET, (int)w->peer);
@@ -311,7 +303,7 @@ CHORUS_DEVICE void chorusx_halo_pack_put_block(const chorusx_halo_device_t *halo
     ch_halo_await_word(w->freed[step & 1], step > 2 ? step - 2 : 0);
     ch_halo_pack_part(w, (char *)(uintptr_t)array, halo->elem_bytes, &all, alone);
     __syncthreads(); /* all lanes have packed */
-    ch_halo_announce(w, halo->elem_bytes);
+    ch_halo_announce(w, halo->elem_bytes, 1);
     __syncthreads(); /* all have read the step */
     if (ch_halo_lane() == 0) w->sent = step;
     __syncthreads(); /* the next call sees it */
