@@ -13,7 +13,7 @@
  * pointer to the kernel's arguments, in which the test calls the kernel.
  *
  * Where it ends the program: barriers of a block that its lanes reach at different lines, lanes
- * that all wait at barriers, and waits of more than FAKE_SECONDS, with what they wait at.
+ * that all wait at barriers, and waits of more than CHORUS_TIMEOUT, or FAKE_SECONDS.
  */
 #ifndef CH_TEST_KERNEL_FAKE_H
 #define CH_TEST_KERNEL_FAKE_H
