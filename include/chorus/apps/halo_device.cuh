@@ -140,15 +140,14 @@ CH_FN void ch_halo_move(const struct ch_halo_span *s, int how, uint32_t bytes, u
         ulonglong2 words[AHEAD];
 
         for (uint32_t k = 0; k < AHEAD; k++) {
-            const uint32_t at = i + k * step;
-            const char *slot = s->slot + (uint64_t)at * bytes;
+            /* Past the end, the first one again, which is not stored. */
+            const uint32_t at = i + k * step < s->hi ? i + k * step : i;
+            const char *slot = s->slot + (uint64_t)at * bytes,
+                       *place = ch_halo_place(s, at, bytes);
 
-            if (at >= s->hi) continue;
-            words[k] =
-                ch_halo_load(how == CH_HALO_PACK ? ch_halo_place(s, at, bytes) : slot, bytes);
+            words[k] = ch_halo_load(how == CH_HALO_PACK ? place : slot, bytes);
             if (how == CH_HALO_ADD)
-                words[k] = ch_halo_sum(ch_halo_load(ch_halo_place(s, at, bytes), bytes),
-                                       words[k], type);
+                words[k] = ch_halo_sum(ch_halo_load(place, bytes), words[k], type);
         }
         for (uint32_t k = 0; k < AHEAD; k++) {
             const uint32_t at = i + k * step;
