@@ -10,7 +10,8 @@ from ._library import CLASSES, Error, c_int, c_size, c_void, failure
 class Config(ctypes.Structure):
     _fields_ = [("experts", c_int), ("topk", c_int), ("tokens_max", c_size), ("hidden_bytes", c_size),
                 ("scale_bytes", c_size), ("combine_bytes", c_size), ("capacity", c_size), ("layout", c_int),
-                ("overflow", c_int), ("renormalise", c_int), ("message_bytes", c_size)]
+                ("overflow", c_int), ("renormalise", c_int), ("message_bytes", c_size),
+                ("rows_max", c_size)]
 
 
 class Origin(ctypes.Structure):

@@ -82,6 +82,7 @@ static void set_active(struct chorusx_moe *moe, const unsigned char *pes,
 
     for (uint32_t p = 0; p < moe->n_pes; p++) {
         moe->peers[p].is_active = pes == NULL || pes[p] != 0;
+        moe->is_on[(uint32_t)moe->config.experts + p] = moe->peers[p].is_active;
         are_all_active = are_all_active && moe->peers[p].is_active;
         value = hash(value, moe->peers[p].is_active);
     }
@@ -94,6 +95,7 @@ static void set_active(struct chorusx_moe *moe, const unsigned char *pes,
     moe->are_all_active = are_all_active;
     moe->mask_hash = value;
     moe->mask_number++;
+    if (moe->is_on_gpu) ch_moe_store_active(moe);
 }
 
 int chorusx_moe_set_active(chorusx_moe_t moe, const unsigned char *pes,
@@ -130,7 +132,7 @@ static bool allocate(struct chorusx_moe *moe)
     const size_t topk = (size_t)moe->config.topk, words = (size_t)CH_MOE_WORDS * moe->n_pes;
 
     moe->peers = calloc(moe->n_pes, sizeof(*moe->peers));
-    moe->is_on = calloc((size_t)moe->config.experts, sizeof(*moe->is_on));
+    moe->is_on = calloc((size_t)moe->config.experts + moe->n_pes, sizeof(*moe->is_on));
     moe->host_of = calloc(moe->n_pes, sizeof(*moe->host_of));
     moe->rail_of = calloc(moe->n_pes, sizeof(*moe->rail_of));
     moe->pes_of_hosts = calloc(moe->n_pes, sizeof(*moe->pes_of_hosts));
@@ -165,56 +167,77 @@ static char *allocate_symmetric(const struct chorusx_moe *moe)
 {
     const size_t slots = product(2 * (size_t)moe->n_pes, moe->slot_bytes);
 
+    if (moe->is_on_gpu) return chorusx_team_malloc(moe->team, ch_moe_gpu_bytes(moe));
     return chorusx_team_malloc(moe->team, slots > SIZE_MAX / 2
                                               ? SIZE_MAX / 2
                                               : ch_moe_words_bytes(moe->n_pes) + slots);
 }
 
-/* An object with its symmetric memory; null: there is no memory. Collective: all PEs call it
- * and find the leaders, whatever they have. */
+/* What is of messages. Collective: all PEs find the leaders, whatever they have. */
+static bool set_messages(struct chorusx_moe *moe, const struct chorusx_moe *sizes)
+{
+    uint32_t *leaders = ch_moe_gather_leaders(sizes);
+    const bool is_set = moe != NULL && leaders != NULL && place(moe);
+
+    if (is_set) ch_moe_set_hosts(moe, leaders);
+    free(leaders);
+    return is_set;
+}
+
+/* An object with its symmetric memory; null: there is no memory. Collective. */
 static struct chorusx_moe *make_object(const struct chorusx_moe *sizes)
 {
     struct chorusx_moe *moe = malloc(sizeof(*moe));
-    uint32_t *leaders = ch_moe_gather_leaders(sizes);
     bool is_made;
 
     if (moe != NULL) *moe = *sizes;
-    is_made = moe != NULL && leaders != NULL && allocate(moe) && place(moe);
-    if (is_made) {
-        ch_moe_set_hosts(moe, leaders);
-        set_active(moe, NULL, NULL);
+    if (moe != NULL && !allocate(moe)) {
+        free_object(moe);
+        moe = NULL;
     }
-    free(leaders);
+    is_made = sizes->is_on_gpu ? moe != NULL && ch_moe_set_gpu(moe) : set_messages(moe, sizes);
+    if (is_made) set_active(moe, NULL, NULL);
     if (is_made || moe == NULL) return moe;
     free_object(moe);
     return NULL;
 }
 
-static int create(chorus_team_t team, const chorusx_moe_config_t *config,
+/* The failure, after the symmetric memory is freed. */
+static int give_up(const struct chorusx_moe *sizes, int code, const char *message)
+{
+    if (chorusx_team_free(sizes->team, sizes->memory) != CHORUS_OK) return refuse(code, NULL);
+    return refuse(code, message);
+}
+
+static int create(chorus_team_t team, const chorusx_moe_config_t *config, chorus_heap heap,
                   struct chorusx_moe **moe_out)
 {
     struct chorusx_moe sizes = {.team = team,
                                 .me = (uint32_t)chorus_team_my_pe(team),
-                                .n_pes = (uint32_t)chorus_team_n_pes(team)};
+                                .n_pes = (uint32_t)chorus_team_n_pes(team),
+                                .is_on_gpu = heap == CHORUS_HEAP_cuda};
     struct chorusx_moe *moe;
 
     set_sizes(&sizes, config);
     sizes.memory = allocate_symmetric(&sizes);
     if (sizes.memory == NULL)                  /* on all PEs */
         return refuse(CHORUS_ERR_NOMEM, NULL); /* with the message of the call */
+    if (sizes.is_on_gpu && ch_moe_check_near(&sizes) != CHORUS_OK)
+        return give_up(&sizes, CHORUS_ERR_UNSUPPORTED,
+                       "the GPU of a PE does not access the memory of all others (chorus-info "
+                       "links); pass a team of PEs that do");
     moe = make_object(&sizes);
     if (ch_apps_agree(team, moe != NULL) == CHORUS_OK) {
         *moe_out = moe;
         return CHORUS_OK;
     }
     if (moe != NULL) free_object(moe);
-    if (chorusx_team_free(team, sizes.memory) != CHORUS_OK)
-        return refuse(CHORUS_ERR_NOMEM, NULL);
-    return refuse(CHORUS_ERR_NOMEM, "a PE has no memory for its messages");
+    return give_up(&sizes, CHORUS_ERR_NOMEM, "a PE has no memory for the object");
 }
 
-static int check(chorus_team_t team, const chorusx_moe_config_t *config)
+static int check(chorus_team_t team, const chorusx_moe_config_t *config, chorus_heap heap)
 {
+    const uint32_t n_pes = (uint32_t)chorus_team_n_pes(team);
     struct ch_moe_given own = {.is_given = config != NULL};
     char message[CH_MOE_MESSAGE_BYTES];
     void *all;
@@ -224,8 +247,9 @@ static int check(chorus_team_t team, const chorusx_moe_config_t *config)
     code = ch_apps_gather_equal(team, &own, sizeof(own), &all);
     if (code != CHORUS_OK)
         return refuse(code, "there is no memory for what PEs tell each other");
-    code =
-        ch_moe_check_config((uint32_t)chorus_team_n_pes(team), all, message, sizeof(message));
+    code = ch_moe_check_config(n_pes, all, message, sizeof(message));
+    if (code == CHORUS_OK && heap == CHORUS_HEAP_cuda)
+        code = ch_moe_check_gpu(n_pes, &own.config, message, sizeof(message));
     free(all);
     return code == CHORUS_OK ? code : refuse(code, message);
 }
@@ -237,10 +261,9 @@ int chorusx_moe_create(chorus_team_t team, const chorusx_moe_config_t *config,
     int code = ch_apps_check(__func__, team, moe, &heap);
 
     if (moe != NULL) *moe = CHORUSX_MOE_INVALID;
-    if (code == CHORUS_OK) code = ch_apps_check_host(__func__, heap);
     if (code != CHORUS_OK || moe == NULL) return code;
-    code = check(team, config);
-    return code == CHORUS_OK ? create(team, config, moe) : code;
+    code = check(team, config, heap);
+    return code == CHORUS_OK ? create(team, config, heap, moe) : code;
 }
 
 int chorusx_moe_destroy(chorusx_moe_t moe)
@@ -268,6 +291,7 @@ int chorusx_moe_dropped(chorusx_moe_t moe, uint64_t *dropped_out)
     if (moe == NULL || dropped_out == NULL)
         return chorusx_fail(CHORUS_ERR_ARG, __func__,
                             moe == NULL ? "the object is null" : "dropped_out is null");
+    if (moe->is_on_gpu) return ch_moe_gpu_dropped(moe, dropped_out);
     *dropped_out = moe->dropped;
     return CHORUS_OK;
 }

@@ -21,10 +21,10 @@
 
 #include "chorus/apps/moe.h"
 
-#include <stdbool.h>
+#include "apps/moe_gpu.h"
+#include "apps/moe_values.h"
 
-/* pe_of of entries without a row. */
-enum { CH_MOE_EMPTY = -1, CH_MOE_LEFT_OUT = -2 };
+#include <stdbool.h>
 
 /* A token's entry that names an expert, as PEs send it. */
 struct ch_moe_entry {
@@ -128,7 +128,7 @@ struct chorusx_moe {
     uint32_t me, n_pes, experts_each;
     size_t slot_bytes, header_bytes;
     struct ch_moe_peer *peers;
-    unsigned char *is_on; /* of each expert */
+    unsigned char *is_on; /* of each expert, then of each PE */
     /* Of each PE its host and its number there, which is that of its rail, and the reverse, in
      * the order of hosts. */
     uint32_t *host_of, *rail_of, *pes_of_hosts;
@@ -136,7 +136,9 @@ struct chorusx_moe {
     bool has_levels; /* several hosts have the same number of PEs, more than one */
     bool is_active, are_all_active;
     uint64_t mask_number, mask_hash;
-    char *memory; /* symmetric: words, then two slots for each PE */
+    char *memory; /* symmetric: words, then two slots for each PE; on GPUs the arrays of gpu */
+    bool is_on_gpu;
+    struct ch_moe_gpu gpu; /* if so; the parts of messages are not used then */
     struct ch_moe_call call;
     uint64_t dropped, n_routes;
     int failed;        /* the code of a wait that failed */
@@ -262,6 +264,26 @@ void ch_moe_free_vias(struct chorusx_moe_route *route);
 /* Dispatch of a route with vias, and what it sets of peers before. */
 extern const struct ch_moe_kind ch_moe_dispatch_by_hosts;
 void ch_moe_set_units_by_hosts(struct chorusx_moe *moe);
+
+/* --- on GPUs (moe_stream.c) -------------------------------------------------------------- */
+/* As ch_moe_check_config, of what is supported there. */
+int ch_moe_check_gpu(uint32_t n_pes, const chorusx_moe_config_t *config, char *message,
+                     size_t bytes);
+
+/* Bytes of symmetric memory. */
+size_t ch_moe_gpu_bytes(const struct chorusx_moe *moe);
+
+/* Set gpu, and store what kernels find in memory; false: there is no memory on the host. */
+bool ch_moe_set_gpu(struct chorusx_moe *moe);
+
+/* Collective: ERR_UNSUPPORTED if kernels of a PE do not access the memory of all others. */
+int ch_moe_check_near(const struct chorusx_moe *moe);
+
+/* Let kernels see what is active. */
+void ch_moe_store_active(const struct chorusx_moe *moe);
+
+/* chorusx_moe_dropped. */
+int ch_moe_gpu_dropped(const struct chorusx_moe *moe, uint64_t *dropped_out);
 
 /* --- sums (moe_sum.c) ------------------------------------------------------------------- */
 /* Bytes of a value of a type that combine has; 0: it does not have it. */

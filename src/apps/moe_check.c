@@ -23,7 +23,8 @@ enum { EXPERTS_MAX = 65536, TOPK_MAX = 65535 };
     X(layout, 0, CHORUSX_MOE_EXPERT_MAJOR)    \
     X(overflow, 0, CHORUSX_MOE_FAIL)          \
     X(renormalise, INT32_MIN, INT32_MAX)      \
-    X(message_bytes, 0, MESSAGE_BYTES_MAX)
+    X(message_bytes, 0, MESSAGE_BYTES_MAX)    \
+    X(rows_max, 0, UINT32_MAX)
 /* clang-format on */
 
 /* Another value of PE p than of PE 0. */

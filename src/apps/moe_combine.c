@@ -60,30 +60,11 @@ static const char *next_row(struct chorusx_moe *moe, uint32_t peer)
     return moe->call.from + moe->call.route->in[peer].rows[moe->call.own_row++] * bytes;
 }
 
-/* The factor of the weights of a token, of which some entries were left out. */
-static float factor_of(const struct chorusx_moe *moe, const int32_t *pe_of,
-                       const float *weights)
-{
-    float all = 0.0f, kept = 0.0f;
-    bool has_all = true;
-
-    for (int k = 0; k < moe->config.topk; k++) {
-        const float weight = weights != NULL ? weights[k] : 1.0f;
-
-        if (pe_of[k] == CH_MOE_EMPTY) continue;
-        all += weight;
-        if (pe_of[k] >= 0)
-            kept += weight;
-        else
-            has_all = false;
-    }
-    return has_all || kept == 0.0f ? 1.0f : all / kept;
-}
-
 /* The rows of a token and their weights; returns how many. */
 static size_t collect(struct chorusx_moe *moe, const int32_t *pe_of, const float *weights)
 {
-    const float factor = moe->config.renormalise != 0 ? factor_of(moe, pe_of, weights) : 1.0f;
+    const float factor =
+        moe->config.renormalise != 0 ? ch_moe_factor(moe->config.topk, pe_of, weights) : 1.0f;
     size_t n = 0;
 
     for (int k = 0; k < moe->config.topk; k++) {

@@ -220,6 +220,10 @@ int chorusx_moe_route(chorusx_moe_t moe, const int32_t *topk_idx, size_t n_token
     if (route != NULL) *route = CHORUSX_MOE_ROUTE_INVALID;
     if (moe == NULL || route == NULL)
         return refuse(CHORUS_ERR_ARG, moe == NULL ? "the object is null" : "route is null");
+    if (moe->is_on_gpu)
+        return refuse(CHORUS_ERR_UNSUPPORTED,
+                      "the heap is on GPUs; call chorusx_moe_dispatch_on_stream, or start the "
+                      "job with CHORUS_HEAP=host");
     if (moe->failed != CHORUS_OK)
         return refuse(CHORUS_ERR_STATE, "a call failed before; destroy the object");
     if (moe->call.kind != NULL)

@@ -2,75 +2,19 @@
 /* moe_sum.c: the sums of combine. Compiled without contraction: a product is rounded. */
 #include "apps/moe.h"
 
+#include "apps/moe_values.h"
+
 #include <string.h>
 
 enum { BLOCK = 256 }; /* values whose sums are in the first cache */
 
-/* --- 16-bit floats ------------------------------------------------------------------------ */
-static inline float to_float(uint32_t bits)
-{
-    float value;
-
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-}
-
-static inline uint32_t to_bits(float value)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &value, sizeof(bits));
-    return bits;
-}
-
-static inline float from_bf16(uint16_t half)
-{
-    return to_float((uint32_t)half << 16);
-}
-
-static inline uint16_t to_bf16(float value)
-{
-    const uint32_t bits = to_bits(value);
-
-    if ((bits & 0x7fffffffu) > 0x7f800000u) return (uint16_t)(bits >> 16 | 0x40u); /* NaN */
-    return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
-}
-
-/* This function and the next compute every case and select the one that applies, so that
- * compilers can make vectors of them. */
-static inline float from_f16(uint16_t half)
-{
-    const uint32_t sign = (half & 0x8000u) << 16, rest = (half & 0x7fffu) << 13;
-    const uint32_t least = 113u << 23; /* 2^-14, the least normal binary16 */
-    /* Zero or subnormal: put the fraction behind 2^-14 and subtract 2^-14, which is exact. */
-    const uint32_t tiny = to_bits(to_float(rest + least) - to_float(least));
-    const uint32_t normal = rest + ((127u - 15u) << 23);
-    const uint32_t special = rest | 0x7f800000u; /* infinity, NaN */
-    const uint32_t finite = rest < 0x0400u << 13 ? tiny : normal;
-
-    return to_float(sign | (rest >= 0x7c00u << 13 ? special : finite));
-}
-
-static inline uint16_t to_f16(float value)
-{
-    const uint32_t bits = to_bits(value);
-    const uint32_t sign = bits >> 16 & 0x8000u, rest = bits & 0x7fffffffu;
-    /* Below 2^-14: subnormal; the addition rounds, as one ulp of 0.5 is 2^-24. */
-    const uint32_t tiny = to_bits(to_float(rest) + 0.5f) - 0x3f000000u;
-    const uint32_t normal = (rest - ((127u - 15u) << 23) + 0xfffu + (rest >> 13 & 1u)) >> 13;
-    const uint32_t nan = 0x7e00u | (rest >> 13 & 0x3ffu);
-    const uint32_t finite = rest < 0x38800000u ? tiny : normal;
-    const uint32_t special = rest > 0x7f800000u ? nan : 0x7c00u; /* from 65520 on: infinity */
-
-    return (uint16_t)(sign | (rest >= 0x477ff000u ? special : finite));
-}
-
-static inline float from_f32(float value)
+/* --- 32-bit floats ------------------------------------------------------------------------ */
+static inline float ch_moe_from_f32(float value)
 {
     return value;
 }
 
-static inline float to_f32(float value)
+static inline float ch_moe_to_f32(float value)
 {
     return value;
 }
@@ -85,7 +29,7 @@ static inline float to_f32(float value)
             T value;                                                                   \
                                                                                        \
             memcpy(&value, row + i * sizeof(T), sizeof(T));                            \
-            sums[i] = weight * from_##NAME(value);                                     \
+            sums[i] = weight * ch_moe_from_##NAME(value);                              \
         }                                                                              \
     }                                                                                  \
     static void add_##NAME(float *restrict sums, const char *restrict row, size_t n,   \
@@ -95,13 +39,13 @@ static inline float to_f32(float value)
             T value;                                                                   \
                                                                                        \
             memcpy(&value, row + i * sizeof(T), sizeof(T));                            \
-            sums[i] += weight * from_##NAME(value);                                    \
+            sums[i] += weight * ch_moe_from_##NAME(value);                             \
         }                                                                              \
     }                                                                                  \
     static void store_##NAME(char *restrict out, const float *restrict sums, size_t n) \
     {                                                                                  \
         for (size_t i = 0; i < n; i++) {                                               \
-            const T value = to_##NAME(sums[i]);                                        \
+            const T value = ch_moe_to_##NAME(sums[i]);                                 \
                                                                                        \
             memcpy(out + i * sizeof(T), &value, sizeof(T));                            \
         }                                                                              \

@@ -23,6 +23,8 @@ GATHER = "src/apps/gather.c"
 ORDER, DEVICE = (f"include/chorus/apps/halo_{part}" for part in ("order.h", "device.cuh"))
 HALO_KERNEL, HALO_GPU = "src/apps/halo_kernel_cuda.h", "src/apps/halo_gpu.c"
 WIRE, COMBINE, DISPATCH, MOE_CHECK = (f"src/apps/moe_{part}.c" for part in ("wire", "combine", "dispatch", "check"))
+MOE_KERNEL = "src/apps/moe_kernel_cuda.h"
+NO_KERNELS = {"halo": "src/apps/halo_launch_none.c", "moe": "src/apps/moe_gpu_none.c"}
 # The cases of each part that the simulated machine runs.
 SIMULATED = {"halo": '"exchange", "boxes"', "moe": '"moe__", "dispatch"'}
 FLAGS = ["-std=gnu11", "-ffp-contract=off", "-D_GNU_SOURCE", "-O1", "-w", "-pthread"]
@@ -112,6 +114,31 @@ MUTANTS = [
     Mutant("a token without rows is left as it is", COMBINE, "        memset(out, 0, bytes);\n", "        ;\n"),
     Mutant("memory is freed to which words are under way", GATHER, "const int code = chorus_barrier(team);",
            "const int code = CHORUS_OK;"),
+    Mutant("peers are told when the first block has done its part", MOE_KERNEL, "if (*n_before != gridDim.x - 1) return;",
+           "if (*n_before == 0) ch_moe_tell(moe, moe->last); if (*n_before != gridDim.x - 1) return;"),
+    Mutant("rows of the PEs before are not left free", MOE_KERNEL, "experts->base[e] = base;", "experts->base[e] = 0;"),
+    Mutant("combine reads what is not there", MOE_KERNEL, "    if (!ch_moe_hear(moe, moe->first)) return;\n", "",
+           "ch_moe_combine_kernel"),
+    Mutant("rows follow from counts that have not come", MOE_KERNEL, "    if (!ch_moe_hear(moe, moe->first)) return;\n",
+           "    __syncthreads();\n", "ch_moe_dispatch_kernel"),
+    Mutant("a call ends before all have sent or read", MOE_KERNEL, "    if (!ch_moe_hear(moe, moe->last)) return;\n",
+           "    __syncthreads();\n"),
+    Mutant("a kernel's rows have no capacity", MOE_KERNEL,
+           "if (moe->capacity != 0 && rank >= moe->capacity) return place;", ""),
+    Mutant("rows are written behind the array", MOE_KERNEL, "if (place.row < moe->rows_max) place.pe", "place.pe"),
+    Mutant("counts are of rows that there is no room for", MOE_KERNEL, "n < room ? n : room", "n"),
+    Mutant("rows of an expert overlap those of the one before", MOE_KERNEL, "row += n;", "row += n > 0 ? n - 1 : 0;"),
+    Mutant("a block does not count the entries before it", MOE_KERNEL,
+           "ch_moe_count(moe, call->topk_idx, range.lo * moe->topk, experts->next);",
+           "ch_moe_count(moe, call->topk_idx, 0, experts->next);"),
+    Mutant("entries of a warp share a row", MOE_KERNEL, "next[expert] + (uint32_t)__popc(before)", "next[expert]"),
+    Mutant("a warp forgets how many entries it had", MOE_KERNEL, "rank + (uint32_t)__popc(equals)", "rank + 1"),
+    Mutant("experts that are off are counted", MOE_KERNEL, "moe->is_on[e] != 0 ? count[e] : 0", "count[e]"),
+    Mutant("kernels do not renormalise", MOE_KERNEL, "moe->renormalises\n", "0 && moe->renormalises\n"),
+    Mutant("lanes read the summands of the next token", MOE_KERNEL,
+           "width);\n        __syncwarp();", "width);", "ch_moe_add_range"),
+    Mutant("warps that share a token move the same part", MOE_KERNEL, "part % share->parts *", "0 *"),
+    Mutant("calls have the same number", MOE_KERNEL, "moe->numbers[p]++;", "(void)0;"),
     Mutant("a route of before a mask serves", MOE_CHECK, "if (route->mask != moe->mask_number)", "if (0)"),
 ]
 
@@ -119,8 +146,8 @@ MUTANTS = [
 def fails(command):
     """Whether a program ends with a failure. Some wait for ever."""
     try:
-        result = subprocess.run(command, capture_output=True, timeout=60, check=False,
-                                env={**os.environ, "CHORUS_TIMEOUT": "3", "CK_DEFAULT_TIMEOUT": "10"})
+        result = subprocess.run(command, capture_output=True, timeout=150, check=False,
+                                env={**os.environ, "CHORUS_TIMEOUT": "3", "CK_DEFAULT_TIMEOUT": "60"})
     except subprocess.TimeoutExpired:
         return False
     return result.returncode != 0
@@ -133,6 +160,9 @@ def programs(part, library, mutant):
     if mutant.file in (DEVICE, HALO_KERNEL, HALO_GPU):
         return [("kernel", ["-Dchorusx_heap_info=fake_heap_info", "-DCH_HALO_SHARE_BYTES=48", "-fno-strict-aliasing",
                             tests / "test_apps_halo_gpu.c", tests / "kernel_fake.c", *linked])]
+    if mutant.file == MOE_KERNEL:
+        return [("kernel", ["-Dchorusx_heap_info=moe_fake_heap_info", tests / "test_apps_moe_stream.c", tests / "moe_gpu_fake.c",
+                            tests / "kernel_fake.c", *linked])]
     test = tests / f"test_apps_{part}.c"
     return [("sim", ["-Dusleep=sim_sleep", f"-DSIM_CASES={SIMULATED[part]}", test, tests / "sim_pes.c"]), ("test", [test, *linked])]
 
@@ -146,7 +176,7 @@ def survives(library, compiler, check, mutant, text, place):
     for name, more in programs(part, library, mutant):
         sources = [*(place / "src/apps").glob(f"{part}*.c"), place / "src/apps/gather.c"]
         if name == "kernel":
-            sources.remove(place / "src/apps/halo_launch_none.c")
+            sources.remove(place / NO_KERNELS[part])
         subprocess.run([*compiler, *FLAGS, f"-I{place}/src", f"-I{place}/include", f"-I{TOP}/include", f"-I{TOP}/tests",
                         *sources, *more, "-o", place / name, *check, "-lm"], check=True)
         if fails([place / name, *(["6"] if name == "sim" else [])]):
