@@ -17,7 +17,7 @@ def main():
     for code in re.findall(r"^    #include.*?^    }\n(?!\n    \S)", text, re.M | re.S):
         is_cplusplus = ".hpp>" in code
         compiler, suffix = (["c++", "-std=c++17"], ".cc") if is_cplusplus else (["cc", "-std=c11"], ".c")
-        if is_cplusplus and shutil.which("c++") is None:
+        if "int main(" not in code or (is_cplusplus and shutil.which("c++") is None):
             continue
         source = program.with_suffix(suffix)
         source.write_text(re.sub(r"^    ", "", code, flags=re.M), encoding="utf-8")
