@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 enum { STACK_BYTES = 64 << 10, SHARED_MAX = 16, LATE_TURNS = 10000 };
 
@@ -43,7 +44,8 @@ struct grid {
     unsigned blocks, threads, n_lanes, n_left, now;
     struct lane lanes[FAKE_LANES_MAX];
     struct block *of_blocks;
-    unsigned late, late_turns; /* a block that waits, and for how long */
+    unsigned late, late_turns; /* a block or a lane that waits, and for how long */
+    bool is_late_lane;
     ucontext_t outside;
 };
 
@@ -81,23 +83,35 @@ static bool can_go_on(const struct lane *lane)
     return !lane->has_ended && (lane->waits == NULL || lane->waits->round != lane->round);
 }
 
-/* Any lane that can go on, of the late block only if no other can; n_lanes: there is none. */
+static void choose_late(void)
+{
+    grid->is_late_lane = random_below(2) == 0;
+    grid->late = random_below((grid->is_late_lane ? grid->n_lanes : grid->blocks) + 1);
+    grid->late_turns = random_below(LATE_TURNS);
+}
+
+static bool is_late(unsigned lane)
+{
+    return grid->late == (grid->is_late_lane ? lane : grid->lanes[lane].block);
+}
+
+/* Any lane that can go on, a late one only if no other can, and then at times after other PEs
+ * have had time to see what it has not done. n_lanes: there is none. */
 static unsigned choose(void)
 {
+    enum { US = 100 };
     const unsigned any = random_below(grid->n_lanes);
     unsigned late = grid->n_lanes;
 
-    if (grid->late_turns-- == 0) {
-        grid->late = random_below(grid->blocks + 1);
-        grid->late_turns = random_below(LATE_TURNS);
-    }
+    if (grid->late_turns-- == 0) choose_late();
     for (unsigned i = 0; i < grid->n_lanes; i++) {
         const unsigned at = (any + i) % grid->n_lanes;
 
         if (!can_go_on(&grid->lanes[at])) continue;
-        if (grid->lanes[at].block != grid->late) return at;
+        if (!is_late(at)) return at;
         late = at;
     }
+    if (late < grid->n_lanes && random_below(16) == 0) (void)usleep(US);
     return late;
 }
 

@@ -5,7 +5,7 @@
  *
  * The lanes of all blocks of a kernel are fibers of the thread that launches it, which runs
  * until all have ended. Which fiber goes on is random, by fake_seed, at every barrier, vote,
- * atomic, fence, poll and call; for a time, all lanes of some blocks go on only if no others
+ * atomic, fence, poll and call; for a time, a lane or those of a block go on only if no others
  * can. Memory is that of the CPU: what is seen is an order that is not kept in the program, not
  * a fence that is missing.
  *

@@ -120,6 +120,35 @@ static void exchanges__random_links__are_as_one_after_another(void)
     }
 }
 
+/* --- neighbours that are late ---------------------------------------------------------------
+ */
+enum { COUNT = 40, LATE_STEPS = 30 };
+
+/* A chain in which nothing comes back: only what was freed may be written again. */
+static void inside__receiver_is_late__gets_each_step(void)
+{
+    const chorusx_halo_part_t own = {.extent = {COUNT}, .stride = {1}},
+                              others = {.first = COUNT, .extent = {COUNT}, .stride = {1}};
+    chorusx_halo_link_t links[2];
+    uint64_t array[2 * COUNT];
+    chorusx_halo_t halo;
+    int n = 0;
+
+    if (api_me() > 0) links[n++] = (chorusx_halo_link_t){.peer = api_me() - 1, .recv = others};
+    if (api_me() + 1 < api_n())
+        links[n++] = (chorusx_halo_link_t){.peer = api_me() + 1, .send = own};
+    EXPECT(chorusx_halo_create(WORLD, 2 * COUNT, 8, n, links, &halo) == CHORUS_OK);
+    for (uint64_t step = 0; step < LATE_STEPS; step++) {
+        for (uint64_t i = 0; i < 2 * COUNT; i++)
+            array[i] = step * 100 + i + 10000 * (uint64_t)api_me();
+        if (api_me() + 1 == api_n() && step % 8 == 3) (void)usleep(20000);
+        if (n > 0) exchange_inside(halo, array);
+        for (uint64_t i = 0; api_me() > 0 && i < COUNT; i++)
+            EXPECT(array[COUNT + i] == step * 100 + i + 10000 * (uint64_t)(api_me() - 1));
+    }
+    EXPECT(chorusx_halo_destroy(halo) == CHORUS_OK);
+}
+
 /* --- words ----------------------------------------------------------------------------------
  */
 enum { FEW = 9, MOST_BYTES = 48 };
@@ -279,6 +308,7 @@ static void create__one_link_is_too_large__all_say_so(void)
 
 #define HALO_GPU_LIST(X)                                 \
     X(exchanges__random_links__are_as_one_after_another) \
+    X(inside__receiver_is_late__gets_each_step)          \
     X(exchange__elements_of_any_bytes__arrive)           \
     X(accumulate__each_type__adds)                       \
     X(exchange__chain_of_many_links__passes_on)          \
