@@ -208,8 +208,8 @@ class MoE:
     the end, but for an exception, which other PEs may not have.
     """
 
-    __slots__ = ("_handle", "_job", "_routes", "_collected", "_n_pes", "experts", "topk", "hidden", "dtype",
-                 "scale_bytes", "combine_dtype")
+    __slots__ = ("_handle", "_job", "_routes", "_collected", "n_pes", "experts", "topk", "hidden", "dtype",
+                 "scale_bytes", "combine_dtype", "capacity", "layout")
 
     def __init__(self, team: Team | None, experts: int, topk: int, tokens_max: int, hidden: int, dtype: Any, *,
                  scale_bytes: int = 0, capacity: int | None = None, layout: str = "compact",
@@ -221,6 +221,7 @@ class MoE:
         self.experts, self.topk, self.hidden, self.scale_bytes = (_number(*pair) for pair in (
             ("experts", experts), ("topk", topk), ("hidden", hidden), ("scale_bytes", scale_bytes)))
         self._routes, self._collected, self._job = set(), collections.deque(), memory.noted
+        self.capacity, self.layout = capacity, layout
         config = Config(
             experts=_within(self.experts, 32), topk=_within(self.topk, 32),
             tokens_max=_within(_number("tokens_max", tokens_max), 64),
@@ -231,7 +232,7 @@ class MoE:
             renormalise=bool(renormalise))
         made = c_void()
         check(apps.chorusx_moe_create(team, ctypes.byref(config), ctypes.byref(made)))
-        self._handle, self._n_pes = made.value, lib.chorus_team_n_pes(team)
+        self._handle, self.n_pes = made.value, lib.chorus_team_n_pes(team)
 
     def route(self, topk_idx: Any) -> Route:
         """Collective over the active PEs: tell each other which tokens come. topk_idx has `topk` entries of int32
@@ -294,7 +295,7 @@ class MoE:
         expert; None: all, but for the experts of PEs that are off. Every PE that is active before or afterwards
         calls it with the same values; it waits for nobody. Routes of before cannot be used any more."""
         handle = self._live("MoE.set_active")
-        check(apps.chorusx_moe_set_active(handle, _flags("pes", pes, self._n_pes),
+        check(apps.chorusx_moe_set_active(handle, _flags("pes", pes, self.n_pes),
                                             _flags("experts", experts, self.experts)))
 
     @property

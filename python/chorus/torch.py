@@ -27,10 +27,12 @@ from ._library import ArgumentError, failure, require
 from ._stream import CUDA_DEFAULT
 from ._team import WORLD, Team
 from ._torch_functional import FallbackWarning, disable, enable, fallbacks
+from ._torch_moe import moe, moe_combine, moe_dispatch, moe_route, moe_slots
 from ._torch_pool import pool
 
 __all__ = ["FallbackWarning", "all_gather", "all_reduce", "all_to_all_single", "barrier", "broadcast",
-           "disable", "empty", "enable", "fallbacks", "group", "pool", "reduce_scatter"]
+           "disable", "empty", "enable", "fallbacks", "group", "moe", "moe_combine", "moe_dispatch", "moe_route",
+           "moe_slots", "pool", "reduce_scatter"]
 
 _groups = {"": WORLD}
 

@@ -3,6 +3,9 @@
 #include "apps/halo.h"
 
 #include <stddef.h>
+#include <stdio.h>
+
+enum { FAILURE_BYTES = 512 };
 
 static struct ch_halo_view view_of(const struct chorusx_halo *halo, int way)
 {
@@ -96,8 +99,31 @@ static bool advance(struct chorusx_halo *halo, int way, chorus_type type)
     }
 }
 
+/* The message of a wait that has failed: the first link that it was for, then what the wait has
+ * told. */
+static int fail_wait(const char *function, struct chorusx_halo *halo, int way)
+{
+    const uint64_t *words = (const uint64_t *)halo->memory;
+    char message[FAILURE_BYTES] = "";
+
+    for (uint32_t i = 0; i < halo->n && message[0] == '\0'; i++) {
+        const struct ch_halo_way *w = &halo->ways[way][i];
+        const bool waits_for_message = !halo->skipped[w->arrived[(w->taken + 1) & 1] - words],
+                   waits_for_slot = !halo->skipped[w->freed[(w->sent + 1) & 1] - words];
+
+        if (waits_for_message || waits_for_slot)
+            (void)snprintf(message, sizeof(message),
+                           "link %u waits for PE %d of the job, which %s: %s", i, (int)w->peer,
+                           waits_for_message ? "has not sent"
+                                             : "has not taken what was sent before",
+                           chorusx_last_error());
+    }
+    halo->failed = CHORUS_ERR_TIMEOUT;
+    return chorusx_fail(halo->failed, function, message);
+}
+
 /* Wait until something can be done: a message that may be taken is there, or a slot is free. */
-static int wait_for_any(struct chorusx_halo *halo, int way)
+static int wait_for_any(const char *function, struct chorusx_halo *halo, int way)
 {
     uint64_t *const words = (uint64_t *)halo->memory;
     const struct ch_halo_way *ways = halo->ways[way];
@@ -122,16 +148,16 @@ static int wait_for_any(struct chorusx_halo *halo, int way)
     if (chorus_uint64_wait_until_any_vector(words, n, halo->skipped, CHORUS_CMP_GE,
                                             halo->wanted) < n)
         return CHORUS_OK;
-    halo->failed = CHORUS_ERR_TIMEOUT; /* the wait has told why */
-    return halo->failed;
+    return fail_wait(function, halo, way);
 }
 
-static int wait_for_all(struct chorusx_halo *halo, int way, chorus_type type)
+static int wait_for_all(const char *function, struct chorusx_halo *halo, int way,
+                        chorus_type type)
 {
     int code = halo->failed;
 
     while (code == CHORUS_OK && !advance(halo, way, type))
-        code = wait_for_any(halo, way);
+        code = wait_for_any(function, halo, way);
     if (code != CHORUS_OK) return code;
     halo->array = NULL;
     for (uint32_t i = 0; i < halo->n; i++) {
@@ -183,7 +209,7 @@ int chorusx_halo_wait(chorusx_halo_t halo)
     if (halo->array == NULL)
         return chorusx_fail(CHORUS_ERR_STATE, __func__,
                             "no exchange is under way; call chorusx_halo_begin before");
-    return wait_for_all(halo, CH_HALO_FORWARD, CHORUS_TYPE_u8);
+    return wait_for_all(__func__, halo, CH_HALO_FORWARD, CHORUS_TYPE_u8);
 }
 
 int chorusx_halo_exchange(chorusx_halo_t halo, void *array)
@@ -192,7 +218,7 @@ int chorusx_halo_exchange(chorusx_halo_t halo, void *array)
 
     if (code != CHORUS_OK) return code;
     begin(halo, CH_HALO_FORWARD, array);
-    return wait_for_all(halo, CH_HALO_FORWARD, CHORUS_TYPE_u8);
+    return wait_for_all(__func__, halo, CH_HALO_FORWARD, CHORUS_TYPE_u8);
 }
 
 int chorusx_halo_accumulate(chorusx_halo_t halo, void *array, chorus_type type)
@@ -207,5 +233,5 @@ int chorusx_halo_accumulate(chorusx_halo_t halo, void *array, chorus_type type)
             "the type is not f32, f64, i32 or i64, or elements do not consist of "
             "its values");
     begin(halo, CH_HALO_REVERSE, array);
-    return wait_for_all(halo, CH_HALO_REVERSE, type);
+    return wait_for_all(__func__, halo, CH_HALO_REVERSE, type);
 }

@@ -158,7 +158,7 @@ size_t ch_moe_words_bytes(uint32_t n_pes);
 void ch_moe_start(struct chorusx_moe *moe);
 
 /* Do the rest, and end the call. */
-int ch_moe_finish(struct chorusx_moe *moe);
+int ch_moe_finish(const char *function, struct chorusx_moe *moe);
 
 /* The same of a call that the program began before. */
 int ch_moe_end(const char *function, struct chorusx_moe_route *route,

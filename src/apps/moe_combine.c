@@ -179,5 +179,5 @@ int chorusx_moe_combine(chorusx_moe_route_t route, const void *y, chorus_type ty
                                                                    .weights = weights,
                                                                    .type = type});
 
-    return code == CHORUS_OK ? ch_moe_finish(route->moe) : code;
+    return code == CHORUS_OK ? ch_moe_finish(__func__, route->moe) : code;
 }

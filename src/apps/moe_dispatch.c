@@ -144,5 +144,5 @@ int chorusx_moe_dispatch(chorusx_moe_route_t route, const void *x, const void *s
                                                                     .to = out,
                                                                     .to_scales = out_scales});
 
-    return code == CHORUS_OK ? ch_moe_finish(route->moe) : code;
+    return code == CHORUS_OK ? ch_moe_finish(__func__, route->moe) : code;
 }

@@ -206,7 +206,7 @@ int ch_moe_make_vias(struct chorusx_moe_route *route, const struct ch_moe_header
     }
     moe->call.kind = &entries_kind;
     ch_moe_start(moe);
-    code = ch_moe_finish(moe);
+    code = ch_moe_finish("chorusx_moe_route", moe);
     for (uint32_t h = 0; h < moe->n_hosts && code == CHORUS_OK; h++) {
         if (h == moe->host_of[moe->me]) continue;
         find_tokens(&route->vias[h].out);

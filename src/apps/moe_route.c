@@ -72,7 +72,7 @@ static int exchange(struct chorusx_moe *moe, const struct ch_moe_kind *kind)
 {
     moe->call.kind = kind;
     ch_moe_start(moe);
-    return ch_moe_finish(moe);
+    return ch_moe_finish("chorusx_moe_route", moe);
 }
 
 static int exchange_headers(struct chorusx_moe *moe)

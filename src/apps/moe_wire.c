@@ -2,7 +2,9 @@
 /* moe_wire.c: the messages of a call. */
 #include "apps/moe.h"
 
-enum { LINE = 64 };
+#include <stdio.h>
+
+enum { LINE = 64, FAILURE_BYTES = 512 };
 
 enum which { ARRIVED, FREED };
 
@@ -156,8 +158,31 @@ static void want(struct chorusx_moe *moe, const uint64_t *of, bool is_wanted, ui
     moe->wanted[i] = value;
 }
 
+/* The message of a wait that has failed: the first PE that it was for, then what the wait has
+ * told. */
+static int fail_wait(const char *function, struct chorusx_moe *moe)
+{
+    const uint64_t *words = (const uint64_t *)moe->memory;
+    char message[FAILURE_BYTES] = "";
+
+    for (uint32_t k = 0; k < moe->n_pes && message[0] == '\0'; k++) {
+        const struct ch_moe_peer *p = &moe->peers[k];
+        const bool waits_for_message =
+                       !moe->skipped[word(moe, ARRIVED, p->taken + 1, k) - words],
+                   waits_for_slot = !moe->skipped[word(moe, FREED, p->sent + 1, k) - words];
+
+        if (waits_for_message || waits_for_slot)
+            (void)snprintf(
+                message, sizeof(message), "waits for PE %u of the team, which %s: %s", k,
+                waits_for_message ? "has not sent" : "has not taken what was sent before",
+                chorusx_last_error());
+    }
+    moe->failed = CHORUS_ERR_TIMEOUT;
+    return chorusx_fail(moe->failed, function, message);
+}
+
 /* Wait until something can be done: a message can be read, or a slot is free. */
-static int wait_for_any(struct chorusx_moe *moe)
+static int wait_for_any(const char *function, struct chorusx_moe *moe)
 {
     const size_t n = (size_t)CH_MOE_WORDS * moe->n_pes;
 
@@ -174,17 +199,16 @@ static int wait_for_any(struct chorusx_moe *moe)
     if (chorus_uint64_wait_until_any_vector((uint64_t *)moe->memory, n, moe->skipped,
                                             CHORUS_CMP_GE, moe->wanted) < n)
         return CHORUS_OK;
-    moe->failed = CHORUS_ERR_TIMEOUT; /* the wait has reported why */
-    return moe->failed;
+    return fail_wait(function, moe);
 }
 
-int ch_moe_finish(struct chorusx_moe *moe)
+int ch_moe_finish(const char *function, struct chorusx_moe *moe)
 {
     int code = moe->failed;
 
     if (code == CHORUS_OK && moe->call.kind->local != NULL) moe->call.kind->local(moe);
     while (code == CHORUS_OK && !is_done(moe))
-        if (!advance(moe)) code = wait_for_any(moe);
+        if (!advance(moe)) code = wait_for_any(function, moe);
     moe->call.kind = NULL;
     return code;
 }
@@ -196,5 +220,5 @@ int ch_moe_end(const char *function, struct chorusx_moe_route *route,
     if (route->moe->call.kind != kind || route->moe->call.route != route)
         return chorusx_fail(CHORUS_ERR_STATE, function,
                             "no such call of the route is under way; begin it before");
-    return ch_moe_finish(route->moe);
+    return ch_moe_finish(function, route->moe);
 }

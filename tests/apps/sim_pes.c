@@ -358,6 +358,11 @@ int chorusx_fail(int code, const char *function, const char *message)
     return code;
 }
 
+const char *chorusx_last_error(void)
+{
+    return "a wait failed";
+}
+
 /* --- what the cases use
  * ------------------------------------------------------------------------ */
 int api_me(void)
