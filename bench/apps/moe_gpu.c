@@ -12,6 +12,7 @@
 #include "chorus/apps/moe.h"
 
 #include <cuda_runtime_api.h>
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -268,9 +269,8 @@ static void report(const struct bench *b)
     if (b->me != 0) return;
     (void)printf(
         "# %d PEs, %zu tokens of %zu values of bf16, topk %zu, %zu experts of each PE; "
-        "%llu entries were dropped\n",
-        b->n_pes, b->tokens, b->hidden, b->topk, b->each,
-        (unsigned long long)(dropped + dropped_compact));
+        "%" PRIu64 " entries were dropped\n",
+        b->n_pes, b->tokens, b->hidden, b->topk, b->each, dropped + dropped_compact);
     (void)printf("call,bytes,time_us_min,time_us_p50,GBps\n");
     for (int w = 0; w < N_WHAT; w++) {
         float *times = b->times[w];
