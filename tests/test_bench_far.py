@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""bench/gpu/run --far with programs that stand in for the GPU, and its table.
+"""bench/gpu/run --far and --share with programs that stand in for the GPU, and their tables.
 usage: test_bench_far.py SOURCE_ROOT"""
 import os
 import re
@@ -69,6 +69,11 @@ echo "device $* load=$CUDA_MODULE_LOADING queues=$CUDA_DEVICE_MAX_CONNECTIONS ov
 [ -z "${{FAILS-}}" ] || exit 3
 echo {DEVICE_HEAD}
 echo "chorus,barrier,block,0,1,2,7.000,0.00,${{WRONG-0}},\"""",
+    "build/bench/halo_gpu": """
+echo "halo $*" >>"$CALLS"
+[ -z "${FAILS-}" ] || exit 3
+echo dims,pulses,bytes""",
+    "build/bench/moe_gpu_bench": 'echo "moe $* share=${CUDA_MPS_ACTIVE_THREAD_PERCENTAGE-all}" >>"$CALLS"',
     "build/bench/device/chorus-device-host": f"""
 echo "host $*" >>"$CALLS"
 echo {DEVICE_HEAD}
@@ -156,6 +161,20 @@ def check_device(folder):
         assert "FAILS" not in wrong or len([line for line in called if line.startswith("device")]) == 1, called
 
 
+def check_apps(folder):
+    """Applications of 2, 4 and 8 PEs; one that fails is told, and the others run."""
+    status, said, errors, called = run(folder, "--share", str(folder / "out"), CHORUS_STEPS="apps")
+    assert status == 0 and said[-1].startswith("0 failed"), (said, errors)
+    assert [line for line in called if line.startswith(("halo", "moe"))] == 3 * [
+        "halo ", "moe 128 7168 8 share=all", "moe 4096 7168 8 share=all"], called
+    assert {line.split()[1] for line in called if line.startswith("chorusrun")} == {"n=2", "n=4", "n=8"}, called
+    rows = (folder / "out/apps.csv").read_text().splitlines()
+    assert rows[1:3] == ["# halo_gpu , 2 PEs", "dims,pulses,bytes"] and len(rows) == 13, rows
+    status, said, _, called = run(folder, "--share", str(folder / "out"), CHORUS_STEPS="apps", FAILS="1")
+    assert status == 1 and said[-1].startswith("3 failed") and called[-1] == "mps quit", (said, called)
+    assert len([line for line in called if line.startswith("moe")]) == 6, called
+
+
 def check_interrupted(folder):
     """What runs is ended, and so is MPS."""
     job = start(folder, "--far", str(folder / "out"), STALL="1", CHORUS_STEPS="beside")
@@ -193,6 +212,7 @@ with tempfile.TemporaryDirectory() as scratch:
     assert {line for line in called if line.startswith("chorusrun")} == {
         f"chorusrun n={n} heap=cuda nodes=2 p2p= gpus=0" for n in (2, 4)}, called
     check_device(here)
+    check_apps(here)
     check_interrupted(here)
     for refused, says in ((("--far", "2", "out"), "--far takes OUTDIR alone"), (("--fat",), 'NGPUS "--fat"')):
         status, _, errors, _ = run(here, *refused)
