@@ -121,34 +121,34 @@ static int check(const char *function, const struct chorusx_coordinator *coordin
                         "MPI has no calls on streams; pass null or take the backend chorus");
 }
 
-/* The place of the next request; null if there is no memory, or a message is too long. */
-static MPI_Request *next_request(const char *function, struct chorusx_coordinator *coordinator,
-                                 size_t bytes)
+/* Make room for the next request. */
+static int make_room(const char *function, struct chorusx_coordinator *coordinator,
+                     size_t bytes)
 {
     MPI_Request *requests;
 
-    if (bytes > INT_MAX) {
-        (void)chorusx_fail(CHORUS_ERR_ARG, function, "MPI's messages have at most 2 GiB");
-        return NULL;
-    }
+    if (bytes > INT_MAX)
+        return chorusx_fail(CHORUS_ERR_ARG, function, "MPI's messages have less than 2 GiB");
     requests = ch_coordinator_grow(coordinator, coordinator->requests, sizeof(*requests));
-    if (requests == NULL) {
-        (void)chorusx_fail(CHORUS_ERR_NOMEM, function, "no memory for the message");
-        return NULL;
-    }
+    if (requests == NULL)
+        return chorusx_fail(CHORUS_ERR_NOMEM, function, "no memory for the message");
     coordinator->requests = requests;
-    return &requests[coordinator->n_pending];
+    return CHORUS_OK;
+}
+
+static MPI_Request *next_request(const struct chorusx_coordinator *coordinator)
+{
+    return (MPI_Request *)coordinator->requests + coordinator->n_pending;
 }
 
 static int post(const char *function, struct chorusx_coordinator *coordinator,
                 const struct ch_message *m)
 {
-    MPI_Request *const request = next_request(function, coordinator, m->bytes);
-    int code;
+    int code = make_room(function, coordinator, m->bytes);
 
-    if (request == NULL) return CHORUS_ERR_NOMEM;
+    if (code != CHORUS_OK) return code;
     code = MPI_Isend(m->source, (int)m->bytes, MPI_BYTE, m->pe, TAG,
-                     comm_of(coordinator->communicator), request);
+                     comm_of(coordinator->communicator), next_request(coordinator));
     if (code == MPI_SUCCESS) coordinator->n_pending++;
     return result(function, code);
 }
@@ -156,12 +156,11 @@ static int post(const char *function, struct chorusx_coordinator *coordinator,
 static int acknowledge(const char *function, struct chorusx_coordinator *coordinator,
                        const struct ch_message *m)
 {
-    MPI_Request *const request = next_request(function, coordinator, m->bytes);
-    int code;
+    int code = make_room(function, coordinator, m->bytes);
 
-    if (request == NULL) return CHORUS_ERR_NOMEM;
+    if (code != CHORUS_OK) return code;
     code = MPI_Irecv(m->dest, (int)m->bytes, MPI_BYTE, m->pe, TAG,
-                     comm_of(coordinator->communicator), request);
+                     comm_of(coordinator->communicator), next_request(coordinator));
     if (code == MPI_SUCCESS) coordinator->n_pending++;
     return result(function, code);
 }

@@ -328,6 +328,9 @@ static void calls__that_are_wrong__say_why(void)
             "source is null");
     REFUSES(chorusx_coordinator_acknowledge(c, &signal, 8, NULL, 1, 0), CHORUS_ERR_ARG,
             "the signal is null");
+    if (strcmp(backend, "mpi") == 0)
+        REFUSES(chorusx_coordinator_post(c, &signal, &signal, (size_t)1 << 31, &signal, 1, 0),
+                CHORUS_ERR_ARG, "less than 2 GiB");
     REFUSES(chorusx_coordinator_end(c), CHORUS_ERR_STATE, "no group has begun");
     HOLDS(chorusx_coordinator_begin(c) == CHORUS_OK);
     REFUSES(chorusx_coordinator_begin(c), CHORUS_ERR_STATE, "a group has begun");
