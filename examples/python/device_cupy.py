@@ -29,7 +29,7 @@ def load(arch):
     """A module with the kernel and the calls that it makes, which has the state of this PE."""
     linker, module = LinkState(), Module()
     linker.add_ptr_data(compile_kernel(arch), "kernel")
-    linker.add_ptr_file(str(chorus.device.path("ptx", arch)))
+    linker.add_ptr_data(chorus.device.path("ptx", arch).read_bytes() + b"\0", "calls")
     module.load(linker.complete())
     chorus.device.give(module.ptr)
     return module
