@@ -16,7 +16,7 @@
 
 struct job;
 
-enum jacobi_side { JACOBI_NORTH, JACOBI_SOUTH, JACOBI_WEST, JACOBI_EAST, JACOBI_SIDES };
+enum { JACOBI_NORTH, JACOBI_SOUTH, JACOBI_WEST, JACOBI_EAST, JACOBI_SIDES };
 
 /* Doubles before the first element of a row: it begins a cache line, and the halo is before. */
 enum { JACOBI_MARGIN = 8 };
@@ -49,9 +49,9 @@ static inline size_t jacobi_at(const struct jacobi_block *block, ptrdiff_t row,
     return (size_t)(row + 1) * block->stride + (size_t)(column + JACOBI_MARGIN);
 }
 
-static inline enum jacobi_side jacobi_opposite(int side)
+static inline int jacobi_opposite(int side)
 {
-    return (enum jacobi_side)(side ^ 1);
+    return side ^ 1;
 }
 
 /* Whether the side's halo is a column, which does not lie in one piece. */

@@ -64,7 +64,7 @@ static void send_halos(struct state *s, int k)
 
     s->exchanges++;
     for (int side = 0; side < JACOBI_SIDES; side++) {
-        const enum jacobi_side there = jacobi_opposite(side);
+        const int there = jacobi_opposite(side);
         double *to = grid + jacobi_halo_at(b, there);
         const double *from = grid + jacobi_own_at(b, side);
 
