@@ -475,7 +475,8 @@ CHORUS_CODE int chorusx_team_create_group(chorus_team_t parent, const int pes[],
  * Collective: every PE of parent; colours and keys may differ.
  * Threads:    one thread of a PE at a time allocates, frees, creates or destroys teams.
  * Ordering:   no PE returns before all have called; completes nothing.
- * Errors:     ERR_ARG for a bad parent; ERR_NOMEM, on all PEs of a colour.
+ * Errors:     ERR_ARG for a bad parent; ERR_SYSTEM without memory for lists, on all PEs of
+ *             parent, and ERR_NOMEM without symmetric memory, on all of a colour.
  * Source:     own, after MPI_Comm_split.
  * Since:      0.1
  */

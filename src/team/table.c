@@ -181,38 +181,29 @@ static uint32_t list_color(const struct wish *wishes, uint32_t n, uint32_t me, u
     return count;
 }
 
-/* Ask all PEs of a team for their wishes, and list those of this PE's colour in pes. */
-static chorus_status ask_color(struct ch_team *parent, struct wish mine, uint32_t *pes,
-                               uint32_t *n_out)
-{
-    const struct ch_vote vote = {"split of a team", CHORUS_OK, &mine, sizeof(mine)};
-    const struct ch_voters voters = ch_team_voters(parent);
-    struct wish *const all = calloc(parent->n, sizeof(*all));
-    chorus_status status;
-
-    if (all == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for the colours of %u PEs", parent->n);
-    status = ch_vote(&voters, &vote, all);
-    if (status == CHORUS_OK) *n_out = list_color(all, parent->n, parent->me, pes);
-    free(all);
-    return status;
-}
-
 chorus_status ch_team_split_color(struct ch_teams *teams, ch_team_handle parent_handle,
                                   int32_t color, int32_t key, ch_team_handle *handle_out)
 {
     const struct wish mine = {color, key};
+    struct ch_vote vote = {"split of a team", CHORUS_OK, &mine, sizeof(mine)};
+    struct ch_voters voters;
     struct ch_team *parent;
-    uint32_t *pes, n = 0;
+    struct wish *wishes;
+    uint32_t *pes;
     chorus_status status;
 
     CH_TRY(ch_team_get(teams, parent_handle, &parent));
+    voters = ch_team_voters(parent);
+    wishes = malloc(parent->n * sizeof(*wishes));
     pes = malloc(parent->n * sizeof(*pes));
-    if (pes == NULL)
-        return CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a list of %u PEs", parent->n);
-    status = ask_color(parent, mine, pes, &n);
+    if (wishes == NULL || pes == NULL) /* the others learn of it */
+        vote.mine = CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a list of %u PEs", parent->n);
+    status = ch_vote(&voters, &vote, wishes);
     if (status == CHORUS_OK && color >= 0)
-        status = ch_team_create_group(teams, parent_handle, pes, n, color, handle_out);
+        status = ch_team_create_group(teams, parent_handle, pes,
+                                      list_color(wishes, parent->n, parent->me, pes), color,
+                                      handle_out);
+    free(wishes);
     free(pes);
     return status;
 }

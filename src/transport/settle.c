@@ -59,9 +59,10 @@ static uint64_t empty_ring(struct ch_network *network, uint64_t limit_ns)
         drop_posts(network);
         return until_ns;
     }
-    while (ch_proxy_carried_out(network->proxy) < posted) {
+    for (;;) {
         const uint64_t now = ch_proxy_carried_out(network->proxy);
 
+        if (now >= posted) return until_ns;
         if (now != carried_out) until_ns = time_in(limit_ns);
         carried_out = now;
         if (make_progress(network, until_ns)) continue;
@@ -72,7 +73,6 @@ static uint64_t empty_ring(struct ch_network *network, uint64_t limit_ns)
                             "dropped, as they were not sent in time");
         return until_ns;
     }
-    return until_ns;
 }
 
 uint64_t ch_links_begin_settle(struct ch_links *links, chorus_status why)

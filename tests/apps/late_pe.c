@@ -3,8 +3,9 @@
  * late_pe.c: what a call of libchorus-apps says when a peer does not make it in time, where
  * CHORUS_TIMEOUT is short: which link and which PE it waits for. PE 1 never makes the call.
  *
- * usage: late_pe halo | moe
+ * usage: late_pe halo | moe | coordinator
  */
+#include "chorus/apps/coordinator.h"
 #include "chorus/apps/halo.h"
 #include "chorus/apps/moe.h"
 
@@ -65,6 +66,22 @@ static void wait_for_a_route(int me)
                     "chorusx_moe_route: waits for PE 1 of the team, which has not sent: ");
 }
 
+static void wait_for_a_message(int me)
+{
+    chorusx_environment_t environment;
+    chorusx_coordinator_t coordinator;
+    uint64_t *signal;
+
+    require(chorusx_environment_create("chorus", &environment));
+    signal =
+        chorusx_communicator_malloc(chorusx_environment_world(environment), sizeof(*signal));
+    require(chorusx_coordinator_create(chorusx_environment_world(environment),
+                                       CHORUSX_LAUNCH_HOST, NULL, &coordinator));
+    if (me == 0)
+        expect_late(chorusx_coordinator_acknowledge(coordinator, NULL, 0, signal, 1, 1),
+                    "chorusx_coordinator_acknowledge: ");
+}
+
 int main(int argc, char **argv)
 {
     if (argc != 2) return 2;
@@ -72,6 +89,8 @@ int main(int argc, char **argv)
     (void)chorusx_set_error_handler(quietly);
     if (strcmp(argv[1], "halo") == 0)
         wait_for_a_link(chorus_my_pe());
+    else if (strcmp(argv[1], "coordinator") == 0)
+        wait_for_a_message(chorus_my_pe());
     else
         wait_for_a_route(chorus_my_pe());
     if (chorus_my_pe() == 0) chorus_global_exit(n_failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE);
