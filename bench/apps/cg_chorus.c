@@ -24,24 +24,13 @@ struct state {
     uint64_t exchanges;
 };
 
-static void *symmetric(const struct job *job, size_t n, size_t bytes)
-{
-    void *memory = chorus_calloc(n, bytes);
-
-    if (memory == NULL)
-        job_fail(job, "no symmetric memory for %zu times %zu bytes; set CHORUS_HEAP_MAX", n,
-                 bytes);
-    return memory;
-}
-
 /* The elements of r of the PE that has most: symmetric memory is the same everywhere. */
 static size_t largest_r(const struct csr_part *part, const struct job *job)
 {
-    size_t *const n = symmetric(job, 1, sizeof(*n)), most;
+    size_t *const n = job_symmetric(job, 1, sizeof(*n)), most;
 
     *n = part->matrix.rows + part->halo;
-    if (chorus_size_max_reduce(CHORUS_TEAM_WORLD, n, n, 1) != CHORUS_OK)
-        job_fail(job, "%s", chorusx_last_error());
+    job_require(job, chorus_size_max_reduce(CHORUS_TEAM_WORLD, n, n, 1));
     most = *n;
     chorus_free(n);
     return most;
@@ -57,9 +46,9 @@ static void *open_chorus(const struct job *job, const struct csr_part *part, dou
     s->memory = job_memory(job, 4 * n, sizeof(double));
     s->packed = job_memory(job, n, sizeof(double));
     cg_divide_memory(s->memory, n, &s->v);
-    s->v.r = symmetric(job, largest_r(part, job), sizeof(double));
-    s->sums = symmetric(job, 4, sizeof(double));
-    s->arrived = symmetric(job, (size_t)job->n_pes * WORDS, sizeof(uint64_t));
+    s->v.r = job_symmetric(job, largest_r(part, job), sizeof(double));
+    s->sums = job_symmetric(job, 4, sizeof(double));
+    s->arrived = job_symmetric(job, (size_t)job->n_pes * WORDS, sizeof(uint64_t));
     *x_out = s->v.x;
     return s;
 }
@@ -107,8 +96,7 @@ static void solve(void *state, const struct cg_run *run, struct cg_result *resul
     do {
         multiply(s);
         cg_dot(s->part->matrix.rows, s->v.r, s->v.w, shares);
-        if (chorus_double_sum_reduce(CHORUS_TEAM_WORLD, sums, shares, 2) != CHORUS_OK)
-            job_fail(s->job, "%s", chorusx_last_error());
+        job_require(s->job, chorus_double_sum_reduce(CHORUS_TEAM_WORLD, sums, shares, 2));
     } while (cg_advance(s->part, run, sums, &s->v, &scalars));
     *result_out = scalars.result;
 }

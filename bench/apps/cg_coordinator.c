@@ -26,11 +26,6 @@ struct state {
     uint64_t exchanges;
 };
 
-static void require(const struct state *s, int code)
-{
-    if (code != CHORUS_OK) job_fail(s->job, "%s", chorusx_last_error());
-}
-
 static void *shared(const struct state *s, size_t n, size_t bytes)
 {
     void *memory = chorusx_communicator_malloc(s->world, n * bytes);
@@ -46,10 +41,10 @@ static size_t largest_r(const struct state *s)
     uint64_t *const n = shared(s, 1, sizeof(*n)), most;
 
     *n = s->part->matrix.rows + s->part->halo;
-    require(
-        s, chorusx_coordinator_reduce(s->coordinator, n, n, 1, CHORUS_TYPE_u64, CHORUS_OP_max));
+    job_require(s->job, chorusx_coordinator_reduce(s->coordinator, n, n, 1, CHORUS_TYPE_u64,
+                                                   CHORUS_OP_max));
     most = *n;
-    require(s, chorusx_communicator_free(s->world, n));
+    job_require(s->job, chorusx_communicator_free(s->world, n));
     return (size_t)most;
 }
 
@@ -61,10 +56,10 @@ static void *open_coordinator(const struct job *job, const struct csr_part *part
 
     s->job = job;
     s->part = part;
-    require(s, chorusx_environment_create(backend, &s->environment));
+    job_require(s->job, chorusx_environment_create(backend, &s->environment));
     s->world = chorusx_environment_world(s->environment);
-    require(s,
-            chorusx_coordinator_create(s->world, CHORUSX_LAUNCH_HOST, NULL, &s->coordinator));
+    job_require(s->job, chorusx_coordinator_create(s->world, CHORUSX_LAUNCH_HOST, NULL,
+                                                   &s->coordinator));
     s->memory = job_memory(job, 4 * n, sizeof(double));
     s->packed = job_memory(job, (size_t)part->n_peers, sizeof(*s->packed));
     for (int i = 0; i < part->n_peers; i++)
@@ -91,18 +86,19 @@ static void *open_mpi(const struct job *job, const struct csr_part *part, double
 static void begin_halo(struct state *s)
 {
     s->exchanges++;
-    require(s, chorusx_coordinator_begin(s->coordinator));
+    job_require(s->job, chorusx_coordinator_begin(s->coordinator));
     for (int i = 0; i < s->part->n_peers; i++) {
         const struct csr_peer *peer = &s->part->peers[i];
 
-        require(s, chorusx_coordinator_acknowledge(
-                       s->coordinator, s->v.r + peer->recv, peer->n_recv * sizeof(double),
-                       &s->arrived[peer->pe * WORDS], s->exchanges, peer->pe));
+        job_require(s->job, chorusx_coordinator_acknowledge(s->coordinator, s->v.r + peer->recv,
+                                                            peer->n_recv * sizeof(double),
+                                                            &s->arrived[peer->pe * WORDS],
+                                                            s->exchanges, peer->pe));
         cg_pack(peer, s->v.r, s->packed[i]);
-        require(s, chorusx_coordinator_post(s->coordinator, s->v.r + peer->place, s->packed[i],
-                                            peer->n_send * sizeof(double),
-                                            &s->arrived[s->job->me * WORDS], s->exchanges,
-                                            peer->pe));
+        job_require(s->job, chorusx_coordinator_post(
+                                s->coordinator, s->v.r + peer->place, s->packed[i],
+                                peer->n_send * sizeof(double), &s->arrived[s->job->me * WORDS],
+                                s->exchanges, peer->pe));
     }
 }
 
@@ -113,7 +109,7 @@ static void multiply(struct state *s)
 
     begin_halo(s);
     csr_multiply(&part->matrix, part->inside_lo, part->inside_hi, s->v.r, s->v.w);
-    require(s, chorusx_coordinator_end(s->coordinator));
+    job_require(s->job, chorusx_coordinator_end(s->coordinator));
     csr_multiply(&part->matrix, 0, part->inside_lo, s->v.r, s->v.w);
     csr_multiply(&part->matrix, part->inside_hi, part->matrix.rows, s->v.r, s->v.w);
 }
@@ -128,8 +124,8 @@ static void solve(void *state, const struct cg_run *run, struct cg_result *resul
     do {
         multiply(s);
         cg_dot(s->part->matrix.rows, s->v.r, s->v.w, shares);
-        require(s, chorusx_coordinator_reduce(s->coordinator, sums, shares, 2, CHORUS_TYPE_f64,
-                                              CHORUS_OP_sum));
+        job_require(s->job, chorusx_coordinator_reduce(s->coordinator, sums, shares, 2,
+                                                       CHORUS_TYPE_f64, CHORUS_OP_sum));
     } while (cg_advance(s->part, run, sums, &s->v, &scalars));
     *result_out = scalars.result;
 }
@@ -138,15 +134,15 @@ static void close_coordinator(void *state)
 {
     struct state *s = state;
 
-    require(s, chorusx_communicator_free(s->world, s->arrived));
-    require(s, chorusx_communicator_free(s->world, s->sums));
-    require(s, chorusx_communicator_free(s->world, s->v.r));
+    job_require(s->job, chorusx_communicator_free(s->world, s->arrived));
+    job_require(s->job, chorusx_communicator_free(s->world, s->sums));
+    job_require(s->job, chorusx_communicator_free(s->world, s->v.r));
     for (int i = 0; i < s->part->n_peers; i++)
         free(s->packed[i]);
     free(s->packed);
     free(s->memory);
-    require(s, chorusx_coordinator_destroy(s->coordinator));
-    require(s, chorusx_environment_destroy(s->environment));
+    job_require(s->job, chorusx_coordinator_destroy(s->coordinator));
+    job_require(s->job, chorusx_environment_destroy(s->environment));
     free(s);
 }
 

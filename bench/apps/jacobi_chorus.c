@@ -28,16 +28,6 @@ struct state {
     uint64_t exchanges;
 };
 
-static void *symmetric(const struct job *job, size_t n, size_t bytes)
-{
-    void *memory = chorus_calloc(n, bytes);
-
-    if (memory == NULL)
-        job_fail(job, "no symmetric memory for %zu times %zu bytes; set CHORUS_HEAP_MAX", n,
-                 bytes);
-    return memory;
-}
-
 static void *open_chorus(const struct job *job, const struct jacobi_block *block,
                          double *grids_out[2])
 {
@@ -46,13 +36,13 @@ static void *open_chorus(const struct job *job, const struct jacobi_block *block
     s->job = job;
     s->block = *block;
     for (int k = 0; k < 2; k++) {
-        s->grids[k] = grids_out[k] = symmetric(job, jacobi_doubles(block), sizeof(double));
+        s->grids[k] = grids_out[k] = job_symmetric(job, jacobi_doubles(block), sizeof(double));
         for (int side = JACOBI_WEST; side < JACOBI_SIDES; side++)
-            s->columns[k][side] = symmetric(job, block->rows, sizeof(double));
+            s->columns[k][side] = job_symmetric(job, block->rows, sizeof(double));
     }
     s->packed = job_memory(job, block->rows, sizeof(double));
-    s->change = symmetric(job, 1, sizeof(double));
-    s->arrived = symmetric(job, (size_t)JACOBI_SIDES * WORDS, sizeof(uint64_t));
+    s->change = job_symmetric(job, 1, sizeof(double));
+    s->arrived = job_symmetric(job, (size_t)JACOBI_SIDES * WORDS, sizeof(uint64_t));
     return s;
 }
 
@@ -95,8 +85,7 @@ static void wait_for_halos(struct state *s, int k)
 static double largest(struct state *s, double change)
 {
     *s->change = change;
-    if (chorus_double_max_reduce(CHORUS_TEAM_WORLD, s->change, s->change, 1) != CHORUS_OK)
-        job_fail(s->job, "%s", chorusx_last_error());
+    job_require(s->job, chorus_double_max_reduce(CHORUS_TEAM_WORLD, s->change, s->change, 1));
     return *s->change;
 }
 

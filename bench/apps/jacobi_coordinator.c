@@ -30,11 +30,6 @@ struct state {
     uint64_t exchanges;
 };
 
-static void require(const struct state *s, int code)
-{
-    if (code != CHORUS_OK) job_fail(s->job, "%s", chorusx_last_error());
-}
-
 static void *shared(const struct state *s, size_t n, size_t bytes)
 {
     void *memory = chorusx_communicator_malloc(s->world, n * bytes);
@@ -50,10 +45,10 @@ static void *open_coordinator(const struct job *job, const struct jacobi_block *
 
     s->job = job;
     s->block = *block;
-    require(s, chorusx_environment_create(backend, &s->environment));
+    job_require(s->job, chorusx_environment_create(backend, &s->environment));
     s->world = chorusx_environment_world(s->environment);
-    require(s,
-            chorusx_coordinator_create(s->world, CHORUSX_LAUNCH_HOST, NULL, &s->coordinator));
+    job_require(s->job, chorusx_coordinator_create(s->world, CHORUSX_LAUNCH_HOST, NULL,
+                                                   &s->coordinator));
     for (int k = 0; k < 2; k++) {
         s->grids[k] = grids_out[k] = shared(s, jacobi_doubles(block), sizeof(double));
         s->columns[k] = shared(s, 2 * block->rows, sizeof(double));
@@ -102,24 +97,24 @@ static void begin_exchange(struct state *s, int k)
     const struct jacobi_block *b = &s->block;
 
     s->exchanges++;
-    require(s, chorusx_coordinator_begin(s->coordinator));
+    job_require(s->job, chorusx_coordinator_begin(s->coordinator));
     for (int side = 0; side < JACOBI_SIDES; side++) {
         const size_t bytes = jacobi_count(b, side) * sizeof(double);
         const int peer = b->neighbours[side], there = jacobi_opposite(side);
 
         if (peer < 0) continue;
-        require(s, chorusx_coordinator_acknowledge(s->coordinator, dest_of(s, k, side), bytes,
-                                                   &s->arrived[k][side * WORDS], s->exchanges,
-                                                   peer));
-        require(s, chorusx_coordinator_post(s->coordinator, dest_of(s, k, there),
-                                            source_of(s, k, side), bytes,
-                                            &s->arrived[k][there * WORDS], s->exchanges, peer));
+        job_require(s->job, chorusx_coordinator_acknowledge(s->coordinator, dest_of(s, k, side),
+                                                            bytes, &s->arrived[k][side * WORDS],
+                                                            s->exchanges, peer));
+        job_require(s->job, chorusx_coordinator_post(
+                                s->coordinator, dest_of(s, k, there), source_of(s, k, side),
+                                bytes, &s->arrived[k][there * WORDS], s->exchanges, peer));
     }
 }
 
 static void end_exchange(struct state *s, int k)
 {
-    require(s, chorusx_coordinator_end(s->coordinator));
+    job_require(s->job, chorusx_coordinator_end(s->coordinator));
     for (int side = JACOBI_WEST; side < JACOBI_SIDES; side++)
         if (s->block.neighbours[side] >= 0)
             jacobi_unpack(&s->block, side, dest_of(s, k, side), s->grids[k]);
@@ -128,8 +123,8 @@ static void end_exchange(struct state *s, int k)
 static double largest(struct state *s, double change)
 {
     *s->change = change;
-    require(s, chorusx_coordinator_reduce(s->coordinator, s->change, s->change, 1,
-                                          CHORUS_TYPE_f64, CHORUS_OP_max));
+    job_require(s->job, chorusx_coordinator_reduce(s->coordinator, s->change, s->change, 1,
+                                                   CHORUS_TYPE_f64, CHORUS_OP_max));
     return *s->change;
 }
 
@@ -158,15 +153,15 @@ static void close_coordinator(void *state)
 {
     struct state *s = state;
 
-    require(s, chorusx_communicator_free(s->world, s->change));
+    job_require(s->job, chorusx_communicator_free(s->world, s->change));
     free(s->packed);
     for (int k = 0; k < 2; k++) {
-        require(s, chorusx_communicator_free(s->world, s->arrived[k]));
-        require(s, chorusx_communicator_free(s->world, s->columns[k]));
-        require(s, chorusx_communicator_free(s->world, s->grids[k]));
+        job_require(s->job, chorusx_communicator_free(s->world, s->arrived[k]));
+        job_require(s->job, chorusx_communicator_free(s->world, s->columns[k]));
+        job_require(s->job, chorusx_communicator_free(s->world, s->grids[k]));
     }
-    require(s, chorusx_coordinator_destroy(s->coordinator));
-    require(s, chorusx_environment_destroy(s->environment));
+    job_require(s->job, chorusx_coordinator_destroy(s->coordinator));
+    job_require(s->job, chorusx_environment_destroy(s->environment));
     free(s);
 }
 

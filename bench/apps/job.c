@@ -63,6 +63,21 @@ void *job_memory(const struct job *job, size_t n, size_t bytes)
     return memory;
 }
 
+void *job_symmetric(const struct job *job, size_t n, size_t bytes)
+{
+    void *memory = chorus_calloc(n, bytes);
+
+    if (memory == NULL)
+        job_fail(job, "no symmetric memory for %zu times %zu bytes; set CHORUS_HEAP_MAX", n,
+                 bytes);
+    return memory;
+}
+
+void job_require(const struct job *job, int code)
+{
+    if (code != CHORUS_OK) job_fail(job, "%s", chorusx_last_error());
+}
+
 size_t job_number(const struct job *job, const char *what, const char *word, size_t lo,
                   size_t hi)
 {

@@ -36,6 +36,12 @@ __attribute__((noreturn)) void job_refuse(const struct job *job, const char *mes
 /* Elements of 0. There are always some: it does not return null. */
 void *job_memory(const struct job *job, size_t n, size_t bytes);
 
+/* The same in symmetric memory. Collective. */
+void *job_symmetric(const struct job *job, size_t n, size_t bytes);
+
+/* End the job with the message of a call of Chorus that has failed. */
+void job_require(const struct job *job, int code);
+
 /* A whole number of the command line. */
 size_t job_number(const struct job *job, const char *what, const char *word, size_t lo,
                   size_t hi);

@@ -190,16 +190,18 @@ chorus_status ch_team_split_color(struct ch_teams *teams, ch_team_handle parent_
     struct ch_team *parent;
     struct wish *wishes;
     uint32_t *pes;
+    bool has_lists;
     chorus_status status;
 
     CH_TRY(ch_team_get(teams, parent_handle, &parent));
     voters = ch_team_voters(parent);
     wishes = malloc(parent->n * sizeof(*wishes));
     pes = malloc(parent->n * sizeof(*pes));
-    if (wishes == NULL || pes == NULL) /* the others learn of it */
+    has_lists = wishes != NULL && pes != NULL;
+    if (!has_lists) /* the others learn of it */
         vote.mine = CH_FAIL(CHORUS_ERR_SYSTEM, "no memory for a list of %u PEs", parent->n);
     status = ch_vote(&voters, &vote, wishes);
-    if (status == CHORUS_OK && color >= 0)
+    if (status == CHORUS_OK && has_lists && color >= 0)
         status = ch_team_create_group(teams, parent_handle, pes,
                                       list_color(wishes, parent->n, parent->me, pes), color,
                                       handle_out);
