@@ -9,6 +9,7 @@
  * element of each row, whole rows, or parts of planes. With one pulse all faces are sent at
  * once; with several, a dimension after the other, and each sends on some of what came before.
  */
+#include "bench/apps/grid.h"
 #include "bench/apps/job.h"
 #include "chorus/apps/halo.h"
 
@@ -19,7 +20,7 @@
 #include <string.h>
 
 enum {
-    DIMS_MAX = 3,
+    DIMS_MAX = GRID_DIMS_MAX,
     FACES_MAX = 2 * DIMS_MAX,
     ROUNDS_DEFAULT = 9,
     ROUNDS_MAX = 99,
@@ -50,21 +51,6 @@ struct grid_case {
     struct face faces[FACES_MAX];
 };
 
-/* The neighbour in a dimension. */
-static int neighbour(const int *extent, int dims, int d, int step)
-{
-    int at[DIMS_MAX] = {0}, rest = me, number = 0;
-
-    for (int k = 0; k < dims; k++) {
-        at[k] = rest % extent[k];
-        rest /= extent[k];
-    }
-    at[d] = (at[d] + step + extent[d]) % extent[d];
-    for (int k = dims - 1; k >= 0; k--)
-        number = number * extent[k] + at[k];
-    return number;
-}
-
 static void add_face(struct grid_case *g, const int *extent, int f, size_t count)
 {
     struct face *face = &g->faces[f];
@@ -72,8 +58,8 @@ static void add_face(struct grid_case *g, const int *extent, int f, size_t count
     const size_t stride = d == 0 ? 8 : 1,
                  corner = d == 0 || g->pulses == 1 ? 0 : count / 16 + 1;
 
-    face->peer = neighbour(extent, g->dims, d, step);
-    face->from = neighbour(extent, g->dims, d, -step);
+    face->peer = grid_neighbour(extent, g->dims, me, d, step);
+    face->from = grid_neighbour(extent, g->dims, me, d, -step);
     face->count = count + 2 * (size_t)d * corner;
     face->send = malloc(face->count * sizeof(*face->send));
     face->recv = malloc(face->count * sizeof(*face->recv));

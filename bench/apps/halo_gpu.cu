@@ -14,6 +14,7 @@
  */
 #include "chorus/chorus_device.cuh"
 
+#include "bench/apps/grid.h"
 #include "chorus/apps/halo.h"
 
 #include <stdio.h>
@@ -21,7 +22,7 @@
 #include <vector>
 
 enum {
-    DIMS_MAX = 3,
+    DIMS_MAX = GRID_DIMS_MAX,
     FACES_MAX = 2 * DIMS_MAX,
     ROUNDS_DEFAULT = 9,
     ROUNDS_MAX = 99,
@@ -82,20 +83,6 @@ static void divide(int *extent, int dims)
     }
 }
 
-static int neighbour(const int *extent, int dims, int d, int step)
-{
-    int at[DIMS_MAX] = {0}, rest = me, number = 0;
-
-    for (int k = 0; k < dims; k++) {
-        at[k] = rest % extent[k];
-        rest /= extent[k];
-    }
-    at[d] = (at[d] + step + extent[d]) % extent[d];
-    for (int k = dims - 1; k >= 0; k--)
-        number = number * extent[k] + at[k];
-    return number;
-}
-
 /* Elements of a face: with a stride in the first dimension, else rows; and some of what the
  * dimensions before have brought. */
 static void set_face(struct grid_case *g, const int *extent, int f, size_t count)
@@ -104,8 +91,8 @@ static void set_face(struct grid_case *g, const int *extent, int f, size_t count
     const int d = f / 2, step = f % 2 == 0 ? 1 : -1;
     const size_t corner = g->pulses == 1 ? 0 : count / 16 + 1;
 
-    face->peer = neighbour(extent, g->dims, d, step);
-    face->from = neighbour(extent, g->dims, d, -step);
+    face->peer = grid_neighbour(extent, g->dims, me, d, step);
+    face->from = grid_neighbour(extent, g->dims, me, d, -step);
     for (size_t i = 0; i < count; i++)
         face->send.push_back((uint32_t)(d == 0 ? 8 * i : d == 1 ? i : i / 64 * 128 + i % 64));
     for (int e = 0; g->pulses > 1 && e < 2 * d; e++)
