@@ -242,4 +242,44 @@ static void set_array(struct job *job, uint32_t *array, int step)
         array[i] = job->receiver[api_me()][i / (size_t)job->units] != 0 ? POISON : array[i];
 }
 
+/* How a test makes the steps of a job: on hosts, or by kernels. */
+struct job_calls {
+    uint32_t seeds;
+    int steps; /* of each */
+    void (*step_forward)(struct job *job, chorusx_halo_t halo, uint32_t *array, int step);
+    int (*accumulate)(chorusx_halo_t halo, void *array, chorus_type type);
+};
+
+static inline void step_back(struct job *job, chorusx_halo_t halo, uint32_t *array, int step,
+                             const struct job_calls *calls)
+{
+    const bool is_float = step % 2 == 0;
+
+    fill(job, 1000 + step, is_float);
+    memcpy(array, job->values[api_me()], job_bytes(job));
+    carry_back(job, is_float);
+    dawdle(job);
+    EXPECT(calls->accumulate(halo, array, is_float ? CHORUS_TYPE_f32 : CHORUS_TYPE_i32) ==
+           CHORUS_OK);
+    EXPECT(memcmp(array, job->values[api_me()], job_bytes(job)) == 0);
+}
+
+/* Random links give what they give one after another. */
+static inline void exchange_random_links(const struct job_calls *calls)
+{
+    for (uint32_t seed = 1; seed <= calls->seeds; seed++) {
+        struct job *job = make_job(seed);
+        chorusx_halo_t halo = make_halo(job);
+        uint32_t *array = malloc(job_bytes(job));
+
+        for (int step = 0; step < calls->steps; step++) {
+            calls->step_forward(job, halo, array, step);
+            if (random_below(job, 2) == 0) step_back(job, halo, array, step, calls);
+        }
+        free(array);
+        EXPECT(chorusx_halo_destroy(halo) == CHORUS_OK);
+        free(job);
+    }
+}
+
 #endif /* CH_TEST_HALO_JOB_H */

@@ -22,34 +22,10 @@ static void step_forward(struct job *job, chorusx_halo_t halo, uint32_t *array, 
     EXPECT(memcmp(array, job->values[api_me()], job_bytes(job)) == 0);
 }
 
-static void step_back(struct job *job, chorusx_halo_t halo, uint32_t *array, int step)
-{
-    const bool is_float = step % 2 == 0;
-
-    fill(job, 1000 + step, is_float);
-    memcpy(array, job->values[api_me()], job_bytes(job));
-    carry_back(job, is_float);
-    dawdle(job);
-    EXPECT(chorusx_halo_accumulate(halo, array, is_float ? CHORUS_TYPE_f32 : CHORUS_TYPE_i32) ==
-           CHORUS_OK);
-    EXPECT(memcmp(array, job->values[api_me()], job_bytes(job)) == 0);
-}
-
 static void exchanges__random_links__are_as_one_after_another(void)
 {
-    for (uint32_t seed = 1; seed <= 12; seed++) {
-        struct job *job = make_job(seed);
-        chorusx_halo_t halo = make_halo(job);
-        uint32_t *array = malloc(job_bytes(job));
-
-        for (int step = 0; step < STEPS; step++) {
-            step_forward(job, halo, array, step);
-            if (random_below(job, 2) == 0) step_back(job, halo, array, step);
-        }
-        free(array);
-        EXPECT(chorusx_halo_destroy(halo) == CHORUS_OK);
-        free(job);
-    }
+    exchange_random_links(
+        &(struct job_calls){12, STEPS, step_forward, chorusx_halo_accumulate});
 }
 
 /* --- boxes -------------------------------------------------------------------------------- */

@@ -90,34 +90,14 @@ static void step_forward(struct job *job, chorusx_halo_t halo, uint32_t *array, 
     EXPECT(memcmp(array, job->values[api_me()], job_bytes(job)) == 0);
 }
 
-static void step_back(struct job *job, chorusx_halo_t halo, uint32_t *array, int step)
+static int accumulate(chorusx_halo_t halo, void *array, chorus_type type)
 {
-    const bool is_float = step % 2 == 0;
-
-    fill(job, 1000 + step, is_float);
-    memcpy(array, job->values[api_me()], job_bytes(job));
-    carry_back(job, is_float);
-    dawdle(job);
-    EXPECT(chorusx_halo_accumulate_on_stream(
-               halo, array, is_float ? CHORUS_TYPE_f32 : CHORUS_TYPE_i32, NULL) == CHORUS_OK);
-    EXPECT(memcmp(array, job->values[api_me()], job_bytes(job)) == 0);
+    return chorusx_halo_accumulate_on_stream(halo, array, type, NULL);
 }
 
 static void exchanges__random_links__are_as_one_after_another(void)
 {
-    for (uint32_t seed = 1; seed <= SEEDS; seed++) {
-        struct job *job = make_job(seed);
-        chorusx_halo_t halo = make_halo(job);
-        uint32_t *array = malloc(job_bytes(job));
-
-        for (int step = 0; step < STEPS; step++) {
-            step_forward(job, halo, array, step);
-            if (random_below(job, 2) == 0) step_back(job, halo, array, step);
-        }
-        free(array);
-        EXPECT(chorusx_halo_destroy(halo) == CHORUS_OK);
-        free(job);
-    }
+    exchange_random_links(&(struct job_calls){SEEDS, STEPS, step_forward, accumulate});
 }
 
 /* --- neighbours that are late ---------------------------------------------------------------
